@@ -26,7 +26,7 @@ LAYERS = [
     {"service"},
 ]
 TEXT_LAYERS = [
-    {"credentials", "difference", "display", "lang", "shown_lines", "word_cache"},
+    {"arrays", "credentials", "difference", "display", "lang", "shown_lines", "word_cache"},
     {"parse"},
     {"embed", "score"},
     {"compare"},
@@ -34,7 +34,7 @@ TEXT_LAYERS = [
 ]
 CONSOLIDATION_LAYERS = [{"state"}, {"edges", "groups"}, {"summaries"}, {"plans"}]
 RECALL_LAYERS = [
-    *("arrays", "closed_statements", "wording", "filters", "models", "reviews", "openings"),
+    *("closed_statements", "wording", "filters", "models", "reviews", "openings"),
     *("index", "rank", "live", "client"),
 ]
 PURE = ("text", "consolidation")

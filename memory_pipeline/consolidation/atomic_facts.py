@@ -111,15 +111,7 @@ def entries(memories: pl.DataFrame, policy: Policy) -> pl.DataFrame:
 
 
 def requests(candidates: pl.DataFrame, policy: Policy) -> pl.DataFrame:
-    """Make one request per entry.
-
-    Args:
-        candidates: as `entries` returns them.
-        policy: the model.
-
-    Returns:
-        The columns of `REQUESTS`; the subject is the hash of the entry's text. No row if no model is set.
-    """
+    """Make one request (`REQUESTS`) per entry that `entries` returned; the subject is the hash of its text."""
     if policy.llm_model is None or candidates.is_empty():
         return REQUESTS.to_frame()
     columns = candidates.select("created_at", "speaker", "sentences").iter_rows()
@@ -129,22 +121,14 @@ def requests(candidates: pl.DataFrame, policy: Policy) -> pl.DataFrame:
 
 
 def split(candidates: pl.DataFrame, recorded: pl.DataFrame, policy: Policy) -> pl.DataFrame:
-    """Return the facts of the entries whose recorded answer is accepted, and the reason for the others.
+    """Return the facts of the entries whose recorded answer is accepted, and the reason for the others, as `FACTS`.
 
     An answer is refused if it is not the JSON asked for; if it leaves a sentence unaccounted for; if a fact invents a
     number, date, name or address, states a date that its sentences do not, instructs its reader in words other than
     theirs, or says what the entry does not (`support`); if a fact drops, adds or reverses what its own sentences state:
     a negation, condition, doubt, plan, report or tense, who does what to whom, or which figure belongs to what
     (`restating`); or if its facts together lack a number, date or name of the entry. An answer with a single fact gives
-    no row.
-
-    Args:
-        candidates: as `entries` returns them.
-        recorded: attempts so far: the columns of table `completions`.
-        policy: the model.
-
-    Returns:
-        The columns of `FACTS`, by entry; `sentences` are those that a fact is taken from, as written.
+    no row. The candidates are as `entries` returns them, what is recorded has the columns of `completions`.
     """
     asked = requests(candidates, policy)
     if asked.is_empty():
@@ -166,11 +150,8 @@ def split(candidates: pl.DataFrame, recorded: pl.DataFrame, policy: Policy) -> p
 
 def _sentences(texts: pl.Series) -> list[list[str]]:
     """Return the sentences of each text, without surrounding white space."""
-    pieces = clauses.split_clauses(texts).with_columns(
-        sentence=pl.col("ends").shift(1, fill_value=False).cum_sum().over("row")
-    )
-    whole = pieces.group_by("row", "sentence", maintain_order=True).agg(pl.col("clause").str.join("").str.strip_chars())
-    by_text = whole.filter(pl.col("clause") != "").group_by("row", maintain_order=True).agg("clause")
+    whole = clauses.sentences(texts).with_columns(pl.col("sentence").str.strip_chars())
+    by_text = whole.filter(pl.col("sentence") != "").group_by("row", maintain_order=True).agg("sentence")
     found: dict[int, list[str]] = dict(by_text.iter_rows())
     return [found.get(row, []) for row in range(len(texts))]
 
@@ -331,12 +312,7 @@ def withdrawn(
 ) -> pl.DataFrame:
     """Return live facts whose entry has left the live set, has another text, or was changed in what they state.
 
-    Args:
-        accepted: as `split` returns it.
-        changes: table `fact_changes` of the same run.
-
-    Returns:
-        profile_id, memory_id and reason, sorted.
+    Takes what `split` returns; gives profile_id, memory_id and reason, sorted.
     """
     live = memories.filter(pl.col("lifecycle").is_in(LIVE))
     made = live.filter(pl.col("kind") == FACT).with_columns(entry=pl.col("members").list.first())

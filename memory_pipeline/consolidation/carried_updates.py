@@ -21,16 +21,10 @@ def carried(pairs: pl.DataFrame, texts: pl.Series, *, least: float, decides: pl.
     """Add the updates that follow from other updates and repetitions, and make those that are judged so surer.
 
     That A outdates B with one confidence and C repeats A, or B, with another gives their product; with what is judged
-    of the two themselves it counts as an independent sign. A pair that is judged to be anything else stays as it is.
-
-    Args:
-        pairs: older and newer (rows of `texts`, the older first) and `JUDGEMENT_COLUMNS`.
-        texts: the memories, each profile by start of validity.
-        least: minimum confidence of a repetition.
-        decides: whether an update is sure enough to close; such a row stays as it is.
-
-    Returns:
-        The pairs, sorted. Cost: two joins of the updates with the repetitions.
+    of the two themselves it counts as an independent sign. A pair that is judged to be anything else, and an update
+    that `decides`, stay as they are; repetitions have at least the confidence `least`. Pairs are older and newer (rows
+    of `texts`, by start of validity) with `JUDGEMENT_COLUMNS`, and come back sorted. Cost: two joins of updates with
+    repetitions.
     """
     repeats = pairs.filter(pl.col("relation") == "duplicate", pl.col("confidence") >= least)
     updates = pairs.filter(pl.col("relation") == "update", pl.col("rule") != ASIDE)

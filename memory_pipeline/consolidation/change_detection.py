@@ -68,28 +68,17 @@ def compare(
 ) -> Compared:
     """Find memories that a newer one updates, contradicts or repeats.
 
-    Live originals and compressions of people's statements are compared. The older one is the one valid earlier
-    (valid_from, else created_at, then seq). An update is decided if the judge is sure of it and names what changed, and
-    if the two have different instants; everything else becomes links, and updates too unsure for a link are reported as
-    doubts.
+    Live originals and compressions of people's statements are compared, in languages with full rules, that have begun
+    to hold by `as_of`. The older one is the one valid earlier (valid_from, else created_at, then seq). An update is
+    decided if the judge is sure of it and names what changed, and if the two have different instants; everything else
+    becomes links, and updates too unsure for a link are reported as doubts. Of `vectors` those of the policy's embedder
+    and of the reader are read; `kept` is table `judgements` as any earlier run left it, `recorded` is `pair_readings`,
+    `sentences` is `core_sentences`.
 
-    Args:
-        enrichment: table `enrichment`; texts in a language without full rules are not compared.
-        vectors: table `vectors`; only those of the policy's embedder and of the reader are read.
-        policy: whether facts are compared (`fact_changes`), by which `judge`, and the confidence for links and for
-            closing.
-        as_of: instant of the state; memories that become valid later change nothing yet.
-        kept: table `judgements` as any earlier run left it; default: none.
-        recorded: table `pair_readings` so far; default: none.
-        sentences: table `core_sentences`: texts of which the kinds are known; default: none.
-
-    Returns:
-        Rows of `fact_changes`, of which at most one update of a memory is decided: the earliest; of `judgements`;
-        under a token budget, of `change_odds`; the rows to add to `pair_readings`; and, if a language model is asked,
-        the pairs that it may judge. A memory closed by an update is not compared with anything newer than its
-        successor.
-
-    Cost: see `judging.judge`.
+    Returns rows of `fact_changes`, of which at most one update of a memory is decided: the earliest; of `judgements`;
+    under a token budget, of `change_odds`; the rows to add to `pair_readings`; and, if a language model is asked, the
+    pairs that it may judge. A memory closed by an update is not compared with anything newer than its successor. Cost:
+    see `judging.judge`.
     """
     points = _points(memories, enrichment, policy, as_of)
     if not judging.compares(policy) or points.is_empty():
@@ -115,12 +104,7 @@ def compare(
 
 
 def unanswered(pairs: pl.DataFrame, answered: pl.DataFrame) -> pl.DataFrame:
-    """Return pairs of memories without those that somebody has answered.
-
-    Args:
-        pairs: any table with profile_id, memory_id and other_id.
-        answered: as `answers.standing` returns it.
-    """
+    """Return pairs of memories without those that somebody has answered, as `answers.standing` tells."""
     low, high = pl.min_horizontal("memory_id", "other_id"), pl.max_horizontal("memory_id", "other_id")
     numbered = pairs.with_columns(low=low, high=high)
     left = numbered.join(answered, on=["profile_id", *answers.PAIR], how="anti", maintain_order="left")
@@ -130,20 +114,11 @@ def unanswered(pairs: pl.DataFrame, answered: pl.DataFrame) -> pl.DataFrame:
 def with_answers(
     changes: pl.DataFrame, answered: pl.DataFrame, memories: Frame[Memories], *, same: pl.DataFrame, plan_id: str
 ) -> pl.DataFrame:
-    """Put the answers about pairs of memories in the place of what was judged.
+    """Put answers about pairs of memories (`answers.standing`) in the place of what was judged in `fact_changes`.
 
     An answered update closes by itself (`answers.closings`); its row serves to order the values of a chain, and links
     where another has closed the older memory. A repeat, a conflict and a pair that is neither become links. Copies of
-    what is closed are closed too, and so are those that repeat it by an answer.
-
-    Args:
-        changes: table `fact_changes` as judged.
-        answered: as `answers.standing` returns it.
-        memories: table `memories`: those that were compared.
-        same: pairs of which a language model is sure that both say the same (see `model_judge.same`).
-
-    Returns:
-        Table `fact_changes`.
+    what is closed are closed too, and so are those that repeat it by an answer or by a model's sure verdict (`same`).
     """
     stating = answered.filter(pl.col("relation").is_in(["update", *answers.LINKING]))
     live = memories.filter(pl.col("lifecycle").is_in(LIVE)).select(*KEY, holds=_since())
@@ -179,18 +154,11 @@ def with_answers(
 
 
 def copies_of_closed(memories: Frame[Memories], repeats: pl.DataFrame, *, plan_id: str) -> pl.DataFrame:
-    """Return the closings of memories that repeat, no later than it ended, what a newer one closed.
+    """Return closings, as `fact_changes`, of memories that repeat, no later than it ended, what a newer one closed.
 
-    Word for word, or as somebody said; a single statement ends in the same words alone. So a transcript that is
-    imported again brings nothing back, and no other wording of what has ended stays. What is said again after the end
-    counts anew.
-
-    Args:
-        memories: table `memories`.
-        repeats: profile_id, memory_id and other_id of the pairs that were said to be the same.
-
-    Returns:
-        Rows of `fact_changes`, all decided. Cost: a join on the hashes of texts.
+    Word for word, or as somebody said of pairs (profile_id, memory_id, other_id); a single statement ends in the same
+    words alone. So a transcript that is imported again brings nothing back, and no other wording of what has ended
+    stays. What is said again after the end counts anew. Cost: a join on the hashes of texts.
     """
     table, text = TABLES["fact_changes"], ["profile_id", "content_hash"]
     whole = memories.filter(pl.col("closed_by").is_not_null()).select(

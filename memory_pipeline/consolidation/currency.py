@@ -21,12 +21,9 @@ GONE: Final = (Lifecycle.DELETED.value, Lifecycle.ERASED.value)
 
 
 def closed(memories: Frame[schemas.Memories], fact_changes: Frame[schemas.FactChanges]) -> pl.DataFrame:
-    """Return memories that a newer one has closed, wholly or in one statement, including by changes of this run.
+    """Return memories (KEY) that a newer one has closed, wholly or in one statement, including by changes of this run.
 
     Memories that a run only links count as outdated by the edge (see `outdated`).
-
-    Returns:
-        profile_id and memory_id, each memory once.
     """
     partly = pl.col("closed_statements").list.len() > 0
     ended = memories.filter((pl.col("superseded_kind") == UPDATE) | partly).select(KEY)
@@ -35,16 +32,10 @@ def closed(memories: Frame[schemas.Memories], fact_changes: Frame[schemas.FactCh
 
 
 def outdated(memories: Frame[schemas.Memories], edges: pl.DataFrame) -> pl.DataFrame:
-    """Return the older memory of each MAY_UPDATE, and of each CONTRADICTS except contrasts, if the newer one exists.
+    """Return the older memory (KEY) of each MAY_UPDATE, and of each CONTRADICTS but contrasts, if the newer exists.
 
     An archived memory still exists: what it outdated stays outdated. Of two memories of one instant the one with the
     smaller id counts as older.
-
-    Args:
-        edges: any edges, with profile_id, source, target, edge_type and kind.
-
-    Returns:
-        profile_id and memory_id, each memory once.
     """
     present = memories.filter(~pl.col("lifecycle").is_in(GONE)).select(*KEY, "created_at")
     doubts = edges.filter(
@@ -68,14 +59,9 @@ def past(
     policy: Policy,
     as_of: datetime,
 ) -> pl.DataFrame:
-    """Return memories that no longer speak for the present, including by changes and links that this run proposes.
+    """Return memories (KEY) that no longer speak for the present, also by changes and links that this run proposes.
 
-    Args:
-        edges: table `association_edges`.
-        policy: whether what is not valid now is left out of summaries.
-
-    Returns:
-        profile_id and memory_id, each memory once.
+    The policy says whether what is not valid now is left out of summaries.
     """
     parts = [closed(memories, fact_changes), outdated(memories, edges)]
     if policy.summaries != "all":

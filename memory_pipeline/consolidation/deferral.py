@@ -21,19 +21,12 @@ def deferred(
     *,
     plan_id: str,
 ) -> pl.DataFrame:
-    """Select the live originals that exceed their profile's row limit.
+    """Select the live originals that exceed their profile's row limit (0: none): table `deferred`.
 
     Memories deferred by the most consecutive runs are processed first, then the most important, then the most accessed,
-    so that no memory waits forever.
-
-    Args:
-        profiles: table `profiles`: `row_limit` (0: no limit), and `caught_up`, the ledger position of the last run that
-            deferred nothing.
-        measured: table `memory_importance` of the same state.
-        decisions: decisions in force from earlier instants; they show how often each memory was deferred.
-
-    Returns:
-        Table `deferred`. Cost: a sort of the memories of profiles that have a limit.
+    so that no memory waits forever. The decisions, those in force from earlier instants, show how often each was
+    deferred since the last run that deferred nothing (`caught_up`). Cost: a sort of the memories of profiles that have
+    a limit.
     """
     live = memories.filter(pl.col("lifecycle").is_in(LIVE) & (pl.col("kind") == "original"))
     ranked = (

@@ -26,15 +26,10 @@ _WRITTEN: Final = re.compile(rf"\s*([0-9]{{1,9}})\s*({'|'.join(_UNITS)})s?\s*", 
 
 
 def limited(payload: Mapping[str, Any], expires_in: Any, since: datetime) -> dict[str, Any]:
-    """Return the payload of a memory that is kept for a time; metadata that is no object stays, to be refused.
+    """Return the payload of memory.stored of a memory that is kept for a time (see `end`) since it was said.
 
-    Args:
-        payload: payload of memory.stored.
-        expires_in: how long (see `end`).
-        since: when it was said.
-
-    Raises:
-        ValueError: the time cannot be read, or the end of its validity is given too.
+    Metadata that is no object stays, to be refused. Raises ValueError: the time cannot be read, or the end of its
+    validity is given too.
     """
     if payload.get("valid_until") is not None:
         raise ValueError("expires_in and valid_until cannot be combined; give one of them")
@@ -44,14 +39,9 @@ def limited(payload: Mapping[str, Any], expires_in: Any, since: datetime) -> dic
 
 
 def end(expires_in: Any, since: datetime) -> datetime:
-    """Return when a memory is over.
+    """Return when a memory is over that is kept for a timedelta, or a text such as "36 hours", "30 days" or "2 weeks".
 
-    Args:
-        expires_in: how long it is kept: a timedelta, or a text such as "36 hours", "30 days" or "2 weeks".
-        since: when it was said.
-
-    Raises:
-        ValueError: it is neither, not longer than nothing, or ends after the year 9999.
+    Raises ValueError: it is neither, not longer than nothing, or ends after the year 9999.
     """
     try:
         if (lasts := length(expires_in)) is not None and lasts > timedelta():
@@ -65,8 +55,7 @@ def end(expires_in: Any, since: datetime) -> datetime:
 def length(duration: Any) -> timedelta | None:
     """Return how long a duration is; None if it is neither a timedelta nor a text such as "30 days".
 
-    Raises:
-        OverflowError: it is longer than a timedelta can be.
+    Raises OverflowError: it is longer than a timedelta can be.
     """
     if isinstance(duration, timedelta):
         return duration
@@ -75,11 +64,7 @@ def length(duration: Any) -> timedelta | None:
 
 
 def expiring(memories: pl.DataFrame) -> pl.Series:
-    """Return which memories are hidden once their validity has ended, and summaries of one that is.
-
-    Args:
-        memories: profile_id, memory_id, metadata and members of all memories of these profiles.
-    """
+    """Return which memories are hidden once their validity has ended, and summaries of one that is."""
     # Metadata is canonical JSON, of which hardly any has the key: the others are not parsed.
     named = memories.filter(pl.col("metadata").str.contains(f'"{EXPIRES}":true', literal=True))
     found = named.filter(pl.col("metadata").str.json_path_match(f"$.{EXPIRES}") == "true").select(KEY)

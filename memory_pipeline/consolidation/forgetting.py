@@ -44,25 +44,17 @@ def select(
       `stub_after_days` of being cold, for a superseded memory only while its summary is live. Never core.
 
     Protection prevents everything but supersession. Each memory has at most one row, by the first of supersede, delete,
-    archive, expire, cold and stub.
+    archive, expire, cold and stub. The summaries are those of the same run, and the live ones that stay. A working
+    memory whose tier rises by the promotions of the run does not expire, because these take effect before it.
 
-    Args:
-        scored: table `scored_memories`.
-        memories: table `memories`, of the same state.
-        summaries: table `summaries` of the same run, and the live summaries that stay.
-        policy: what is forgotten, the thresholds, and what is protected.
-        promotions: table `promotions` of the same run: a working memory whose tier rises does not expire, because the
-            promotion takes effect before the run. None: no promotions.
-
-    Returns:
-        Table `archived_set`. `strength` is the score that the rule used (energy as energy / (1 + energy)), else the
-        memory's strength, null if it was not live; `threshold` is the bound that the score fell below, if any.
-
-    Cost: linear.
+    Of table `archived_set`, `strength` is the score that the rule used (energy as energy / (1 + energy)), else the
+    memory's strength, null if it was not live; `threshold` is the bound that the score fell below, if any. Cost:
+    linear.
     """
     uses = memories.select(*KEY, "category", "access_count", "tier")
     unprotected = scored.filter(~pl.col("is_protected")).join(uses, on=KEY, how="left", maintain_order="left")
-    leaving = [_superseded(scored, memories, summaries, policy), _handed_on(memories, summaries)]
+    none = TABLES["archived_set"].empty().drop("plan_id")
+    leaving = [none, _superseded(scored, memories, summaries, policy), _handed_on(memories, summaries)]
     if "relevance" in policy.forgetting:
         leaving.append(_irrelevant(unprotected, Action.DELETE, policy.delete_threshold))
         leaving.append(_irrelevant(unprotected, Action.ARCHIVE, policy.archive_threshold))
@@ -104,7 +96,6 @@ def _superseded(
             reason=pl.format(
                 "Summary {} takes the place of this memory and {}.", "target_id", counted("others", "other", "others")
             ),
-            threshold=pl.lit(None, pl.Float64),
         )
     )
 
@@ -123,11 +114,9 @@ def _handed_on(memories: Frame[Memories], summaries: pl.DataFrame) -> pl.DataFra
         .select(
             *KEY,
             "target_id",
-            strength=pl.lit(None, pl.Float64),
             action=pl.lit(Action.SUPERSEDE.value),
             rule=pl.lit("replaced_by_summary"),
             reason=pl.format("Summary {} takes the place of {}, which stood for it.", "target_id", "superseded_by"),
-            threshold=pl.lit(None, pl.Float64),
         )
     )
 
@@ -186,7 +175,6 @@ def _faded(unprotected: pl.DataFrame, policy: Policy, as_of: datetime) -> pl.Dat
             days.round(1),
         ),
         strength="retention",
-        threshold=pl.lit(None, pl.Float64),
     )
 
 
@@ -218,8 +206,6 @@ def _stubs(memories: Frame[Memories], policy: Policy, as_of: datetime) -> pl.Dat
                 pl.col("lifecycle_since").dt.strftime(_DAY),
                 days.round(1),
             ),
-            strength=pl.lit(None, pl.Float64),
-            threshold=pl.lit(None, pl.Float64),
         )
     )
 

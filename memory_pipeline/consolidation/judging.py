@@ -13,11 +13,11 @@ from typing import Final, NamedTuple
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
 from memory_pipeline.consolidation import carried_updates, core_sentences, relation_guards, reuse
 from memory_pipeline.schemas import TABLES
 from memory_pipeline.settings import Policy
+from memory_pipeline.text.arrays import Floats, Matrix, Rows
 from memory_pipeline.text.compare import (
     alignment,
     closeness,
@@ -29,10 +29,6 @@ from memory_pipeline.text.compare.judge import ASIDE, JUDGEMENT_COLUMNS, WHOLE
 from memory_pipeline.text.compare.judges import JUDGES
 from memory_pipeline.text.embed import encoder
 from memory_pipeline.text.embed.embedding import attributed
-
-Rows = NDArray[np.int64]
-Floats = NDArray[np.float64]
-Vectors = NDArray[np.float32]
 
 REPEATS: Final = "repeats 1"
 """Model of the rows of `pair_readings` that hold how surely two texts are one fact (`first_repeats`)."""
@@ -90,17 +86,11 @@ def judge(
 ) -> Judged:
     """Return table `judgements`: the pairs likely enough for a link or a doubt or, under a token budget, to count.
 
-    Args:
-        points: `relation_reading.MEMORY_COLUMNS`, user_id, file, heading, project and undated of the memories, by
-            profile and start of validity; `row` numbers them from 0, `place` those of each profile.
-        policy: the judge, and the least confidence that is of use.
-        vectors: table `vectors`, with the reader's.
-        kept: table `judgements` as any earlier run left it; default: none.
-        recorded: table `pair_readings` so far; default: none.
-        sentences: table `core_sentences`: texts of which the kinds are known; default: none.
-
-    Cost: about 2 ms per short memory of a profile that is judged, and 10 ms for each text whose pairs are not recorded
-    yet; a hundredth of a millisecond for other profiles.
+    The points are `relation_reading.MEMORY_COLUMNS`, user_id, file, heading, project and undated of the memories, by
+    profile and start of validity; `row` numbers them from 0, `place` those of each profile. `kept` is the table as any
+    earlier run left it, `recorded` is `pair_readings`, `sentences` is `core_sentences`; by default none. Cost: about 2
+    ms per short memory of a profile that is judged, and 10 ms for each text whose pairs are not recorded yet; a
+    hundredth of a millisecond for other profiles.
     """
     judged = reuse.reused("judgements", kept, _read(points, policy))
     recorded = TABLES["pair_readings"].empty() if recorded is None else recorded
@@ -159,22 +149,13 @@ def first_repeats(
 
     That is recorded because a merged memory is not judged again, and what was merged must stay so. Later judgements do
     not count: what a merge leaves beside two others makes them no surer, so a night without news merges nothing. Where
-    each says something that the other does not even nearly say (`UNSAID`), a merge would lose it: they are less sure.
-    0 for two that a guard keeps apart.
-
-    Args:
-        found: older and newer (rows of `points`), relation, confidence, of pairs that were judged.
-        points: the memories that are compared.
-        recorded: table `pair_readings`, with what was read of these pairs.
-        sentences: table `core_sentences`, if there is one.
+    each says something that the other does not even nearly say (`UNSAID`), a merge would lose it: they are less sure. 0
+    for two that a guard keeps apart. What was found of pairs has older and newer (rows of `points`), relation and
+    confidence; what is recorded has what was read of them.
     """
     rows = found.filter(pl.col("relation") == "duplicate")
-    named = rows.select(
-        *("older", "newer", "confidence"),
-        profile_id=points["profile_id"].gather(rows["older"]),
-        older_hash=points["content_hash"].gather(rows["older"]),
-        newer_hash=points["content_hash"].gather(rows["newer"]),
-    ).unique(_TEXTS, keep="first", maintain_order=True)
+    ends = _with_texts(rows.select("older", "newer", "confidence"), points)
+    named = ends.unique(_TEXTS, keep="first", maintain_order=True)
     known = recorded.filter(pl.col("model") == REPEATS)
     new = named.join(known, on=_TEXTS, how="anti", maintain_order="left")
     aligned = recorded.filter(pl.col("model") == alignment.MODEL).select(*_TEXTS, read="numbers")
@@ -193,14 +174,8 @@ def answered_repeats(
 ) -> pl.DataFrame:
     """Return rows of `pair_readings`: texts that a language model calls the same, where no guard keeps them apart.
 
-    They are recorded for the reason for which first judgements are (`first_repeats`).
-
-    Args:
-        pairs: profile_id, memory_id and other_id (see `model_judge.same`).
-        memories: table `memories`, with both of each pair.
-        recorded: table `pair_readings`.
-        sentences: table `core_sentences`, if there is one.
-        sure: the share of such verdicts that are right.
+    They are recorded for the reason for which first judgements are (`first_repeats`). The pairs are those of
+    `model_judge.same`, of memories in `memories`; `sure` is the share of such verdicts that are right.
     """
     if pairs.is_empty():
         return TABLES["pair_readings"].empty()
@@ -212,15 +187,16 @@ def answered_repeats(
         row.rename({"memory_id": "other_id", "row": "newer"}), on=["profile_id", "other_id"], maintain_order="left"
     )
     one = relation_guards.one_fact(placed.select(pl.col("older", "newer").cast(pl.Int64)), points, sentences)
-    named = one.select(
-        profile_id=points["profile_id"].gather(one["older"]),
-        older_hash=points["content_hash"].gather(one["older"]),
-        newer_hash=points["content_hash"].gather(one["newer"]),
-        model=pl.lit(ANSWERED_REPEATS),
-        numbers=pl.concat_list(pl.lit(sure)),
-    ).unique(_TEXTS, keep="first", maintain_order=True)
+    named = _with_texts(one, points).with_columns(model=pl.lit(ANSWERED_REPEATS), numbers=pl.concat_list(pl.lit(sure)))
+    named = named.unique(_TEXTS, keep="first", maintain_order=True)
     known = recorded.filter(pl.col("model") == ANSWERED_REPEATS)
     return TABLES["pair_readings"].conform(named.join(known, on=_TEXTS, how="anti", maintain_order="left"))
+
+
+def _with_texts(pairs: pl.DataFrame, points: pl.DataFrame) -> pl.DataFrame:
+    """Add the profile and the hashes of the texts of pairs of rows of `points`: `_TEXTS`."""
+    hashes = (points["content_hash"].gather(pairs[side]).alias(f"{side}_hash") for side in ("older", "newer"))
+    return pairs.with_columns(points["profile_id"].gather(pairs["older"]), *hashes)
 
 
 def _read(points: pl.DataFrame, policy: Policy) -> pl.DataFrame:
@@ -237,14 +213,7 @@ def _judged(
     recorded: pl.DataFrame,
     sentences: pl.DataFrame | None,
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Judge the pairs of some profiles: profile_id and pairs, as in table `judgements`, and rows of `pair_readings`.
-
-    Args:
-        points: the memories of these profiles, as `judge` takes them.
-        policy: the judge, and the least confidence that is of use.
-        recorded: table `pair_readings` so far.
-        sentences: table `core_sentences`, if there is one.
-    """
+    """Judge the pairs of some profiles: profile_id and pairs, as in table `judgements`, and rows of `pair_readings`."""
     if points.is_empty():
         return TABLES["judgements"].empty().drop("read"), recorded.clear()
     reading = relation_reading.read(points.select(_SEEN))
@@ -274,7 +243,7 @@ def _judged(
     return pairs, pl.concat(readings.added)
 
 
-def _vectors(points: pl.DataFrame, vectors: pl.DataFrame) -> Vectors:
+def _vectors(points: pl.DataFrame, vectors: pl.DataFrame) -> Matrix:
     """Return the reader's vector of each memory; a text whose vector is not recorded is encoded."""
     of_reader = vectors.filter(pl.col("model") == encoder.NAME).select("profile_id", "content_hash", "vector")
     joined = points.join(of_reader, on=["profile_id", "content_hash"], how="left", maintain_order="left")["vector"]
@@ -292,30 +261,16 @@ class _Readings:
 
     def __init__(self, points: pl.DataFrame, recorded: pl.DataFrame) -> None:
         """Take the memories, and table `pair_readings` so far."""
-        self._hashes = points.select("profile_id", "content_hash")
+        self._points = points
         self._recorded = recorded
         self.added = [TABLES["pair_readings"].empty()]
 
     def of(self, model: str, older: Rows, newer: Rows, read: Callable[[Rows, Rows], Floats], width: int) -> Floats:
-        """Return the numbers of each pair, [pairs, width].
-
-        Args:
-            model: what is read, with its version.
-            older: row of the older memory of each pair.
-            read: reads pairs of rows.
-            width: count of the numbers.
-        """
-        pairs = pl.DataFrame(
-            {
-                "profile_id": self._hashes["profile_id"].gather(older),
-                "older_hash": self._hashes["content_hash"].gather(older),
-                "newer_hash": self._hashes["content_hash"].gather(newer),
-            }
-        )
+        """Return the numbers of each pair, [pairs, width]: those recorded of a model, else those that `read` reads."""
+        pairs = _with_texts(pl.DataFrame({"older": older, "newer": newer}), self._points)
         known = self._recorded.filter(pl.col("model") == model).select(*_TEXTS, "numbers")
         found = pairs.join(known, on=_TEXTS, how="left", maintain_order="left")
-        ends = pairs.with_columns(older=older, newer=newer).filter(found["numbers"].is_null())
-        unread = ends.unique(_TEXTS, keep="first", maintain_order=True)
+        unread = pairs.filter(found["numbers"].is_null()).unique(_TEXTS, keep="first", maintain_order=True)
         numbers = read(unread["older"].to_numpy(), unread["newer"].to_numpy())
         new = TABLES["pair_readings"].conform(
             unread.select(*_TEXTS, model=pl.lit(model), numbers=pl.Series(numbers, dtype=pl.List(pl.Float64)))
@@ -327,7 +282,7 @@ class _Readings:
 
 def _closeness(
     points: pl.DataFrame,
-    vectors: Vectors,
+    vectors: Matrix,
     profile: Rows,
     pairs: tuple[Rows, Rows],
     readings: _Readings,

@@ -10,15 +10,9 @@ from memory_pipeline.text.lang import identification
 
 
 def judged(memories: pl.DataFrame, enrichment: pl.DataFrame) -> pl.Series:
-    """Return which memories the rules may judge.
+    """Return which memories the rules may judge; one without a row of `enrichment` counts as too short to identify.
 
-    Args:
-        memories: profile_id, content_hash.
-        enrichment: table `enrichment`; a memory without a row counts as too short to identify.
-
-    Returns:
-        A Boolean for each row of `memories`. A text too short to identify is read in the language of most memories of
-        its profile.
+    A text too short to identify is read in the language of most memories of its profile.
     """
     keys = ["profile_id", "content_hash"]
     identified = memories.select(keys).join(

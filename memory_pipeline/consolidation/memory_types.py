@@ -19,10 +19,7 @@ _NAMED: Final = {"memory_type": classification.FALLBACK_TYPE, "category": classi
 def named(memories: pl.DataFrame, sentences: pl.DataFrame) -> pl.DataFrame:
     """Return memories with the type and category that no agent gave, and more, by what was read of them.
 
-    Args:
-        sentences: table `core_sentences`; texts without a row keep the plain type and category, and nothing else.
-
-    Cost: about 10 µs per text that was read.
+    Texts without a row of `core_sentences` keep the plain type and category. Cost: about 10 µs per text that was read.
     """
     texts = sentences.select("profile_id", "texts").explode("texts").drop_nulls("texts").unnest("texts")
     said = classification.inferred(texts["numbers"])
@@ -36,11 +33,7 @@ def named(memories: pl.DataFrame, sentences: pl.DataFrame) -> pl.DataFrame:
 
 
 def taken_over(memories: pl.DataFrame, published: pl.DataFrame) -> pl.DataFrame:
-    """Return memories that were folded again, with what the last run has read of texts that are the same.
-
-    Args:
-        published: the same memories as the last run left them; others count as new.
-    """
+    """Return memories that were folded again, with what the last run, which published them, read of the texts."""
     said = published.filter(pl.col("importance_read").is_not_null()).select(
         *_TEXT,
         "memory_id",

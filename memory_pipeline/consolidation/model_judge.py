@@ -105,8 +105,7 @@ VERDICTS: Final = pl.Schema(
 def named(pairs: pl.DataFrame) -> pl.DataFrame:
     """Add `pair`, the name of each pair: 12 hex digits of the SHA-256 of what the model sees of it.
 
-    Args:
-        pairs: `older_` and `newer_` text, speaker (may be null) and at (instant), and any other columns.
+    That is text, speaker (may be null) and at (instant) of each side, as `older_` and `newer_`.
     """
     days = pairs.with_columns(
         older_day=pl.col("older_at").dt.to_string("%Y-%m-%d"), newer_day=pl.col("newer_at").dt.to_string("%Y-%m-%d")
@@ -117,21 +116,12 @@ def named(pairs: pl.DataFrame) -> pl.DataFrame:
 
 
 def requests(pairs: pl.DataFrame, recorded: pl.DataFrame, policy: Policy) -> pl.DataFrame:
-    """Make requests for the first pairs of each profile that no answer is recorded for, in batches.
+    """Make requests (`REQUESTS`) for the first pairs of each profile that no answer is recorded for, in batches.
 
-    A profile has a number of pairs for each of its memories, wherever they are: one that changed five facts is asked
-    about with five of them, and many are asked about with none.
-
-    Args:
-        pairs: as `pairs` returns them, in the order of asking; a pair may be there more than once. Those already
-            decided are not asked about.
-        recorded: attempts so far: table `verdicts`.
-        policy: the model, and the maximum number of pairs of each profile, as a multiple of its memories and those
-            answered earlier included (`llm_pairs`).
-
-    Returns:
-        The columns of `REQUESTS`; the subject of a request is the names of its pairs, separated by spaces. No row if no
-        model is set.
+    A profile has `llm_pairs` pairs for each of its memories, those answered earlier included, wherever they are: one
+    that changed five facts is asked about with five of them, and many are asked about with none. The pairs are in the
+    order of asking (see `pairs`), some perhaps more than once; those already decided are not asked about. The subject
+    of a request is the names of its pairs, separated by spaces.
     """
     if policy.llm_model is None or pairs.is_empty():
         return REQUESTS.to_frame()
@@ -154,18 +144,12 @@ def requests(pairs: pl.DataFrame, recorded: pl.DataFrame, policy: Policy) -> pl.
 
 
 def verdicts(pairs: pl.DataFrame, recorded: pl.DataFrame, policy: Policy) -> pl.DataFrame:
-    """Return the model's verdict on each pair, from recorded answers alone.
+    """Return the model's verdict on each pair that was asked, from recorded answers alone: `VERDICTS`, in their order.
 
-    Args:
-        pairs: as for `requests`.
-        recorded: table `verdicts`, with the answers of this run.
-
-    Returns:
-        The columns of `VERDICTS`, one row per pair and profile that was asked, in the order of `pairs`: `relation` (as
-        in `text.compare.judge`), `sure` (that two texts are the same only if their numbers, dates and negations do not
-        differ), `partial` (only a part of the older text is outdated), `statement` (the sentence of the older text that
-        no longer holds; null for the whole text), `value` and `other_value` (the words quoted from the older and from
-        the newer), or `refused` with the reason; then the rules' judgement stands.
+    `relation` is as in `text.compare.judge`, `sure` of two that are the same only if their numbers, dates and negations
+    do not differ, `partial` where only a part of the older text is outdated, `statement` the sentence of the older text
+    that no longer holds (null: all of it), `value` and `other_value` the words quoted from the older and from the
+    newer. Where it is `refused`, with the reason, the rules' judgement stands.
     """
     by_pair: dict[tuple[str, str], dict[str, Any]] = {}
     for profile_id, subject, content in _answered(recorded, policy).iter_rows():
@@ -243,22 +227,10 @@ def _words(text: str) -> str:
 
 def _sentence(text: str, quote: str) -> str | None:
     """Return the sentences of a text that contain a quote, one per line; None if they are the whole text."""
-    parts = _sentences(text)
+    parts = clauses.sentences(pl.Series([text], dtype=pl.String))["sentence"].to_list()
     spans = (parts[at : at + size] for size in range(1, len(parts)) for at in range(len(parts) - size + 1))
     found = next((span for span in spans if quote in _words("".join(span))), None)
     return None if found is None else "\n".join(sentence.strip() for sentence in found)
-
-
-def _sentences(text: str) -> list[str]:
-    """Return the sentences of a text, with the white space after them."""
-    pieces = clauses.split_clauses(pl.Series([text], dtype=pl.String))
-    found, sentence = list[str](), ""
-    for clause, ends in pieces.select("clause", "ends").iter_rows():
-        sentence += clause
-        if ends:
-            found.append(sentence)
-            sentence = ""
-    return found
 
 
 def _unsure_of_other_facts(found: pl.DataFrame, pairs: pl.DataFrame) -> pl.DataFrame:
@@ -288,14 +260,10 @@ def _differ(older: Iterable[str] | None, newer: Iterable[str] | None) -> bool:
 
 
 def pairs(possible: pl.DataFrame, memories: Frame[Memories], sentences: pl.DataFrame) -> pl.DataFrame:
-    """Return the pairs that the model may judge, those most worth an answer first (see `questions.ranked`).
+    """Return the pairs that the model may judge, as `named`, those most worth an answer first (see `questions.ranked`).
 
-    Args:
-        possible: as in `change_detection.Compared`, without pairs that somebody has answered.
-        sentences: table `core_sentences`.
-
-    Returns:
-        As `named` returns them, with `memories`, the number of live ones in the profile.
+    `possible` is as in `change_detection.Compared`, without pairs that somebody has answered. Adds `memories`, the
+    number of live ones in the profile.
     """
     live = memories.filter(pl.col("lifecycle").is_in(LIVE)).group_by("profile_id").agg(memories=pl.len())
     ranked = questions.ranked(possible, memories, sentences)
@@ -303,23 +271,13 @@ def pairs(possible: pl.DataFrame, memories: Frame[Memories], sentences: pl.DataF
 
 
 def heard(asked: pl.DataFrame, recorded: pl.DataFrame, policy: Policy) -> pl.DataFrame:
-    """Return the pairs that the model has judged, with the columns of `VERDICTS`; refused verdicts are left out.
-
-    Args:
-        asked: as `pairs` returns it.
-        recorded: table `verdicts`, with the answers of this run.
-        policy: the model.
-    """
+    """Return the pairs that the model has judged, with the columns of `VERDICTS`; refused verdicts are left out."""
     accepted = verdicts(asked, recorded, policy).filter(pl.col("refused").is_null())
     return asked.join(accepted, on=["profile_id", "pair"], maintain_order="left")
 
 
 def same(heard_pairs: pl.DataFrame) -> pl.DataFrame:
-    """Return the pairs of which the model is sure that both say the same: profile_id, memory_id, other_id.
-
-    Args:
-        heard_pairs: as `heard` returns it.
-    """
+    """Return the pairs of which the model is sure that both say the same: profile_id, memory_id, other_id."""
     return heard_pairs.filter("sure", pl.col("relation") == "duplicate").select(_ENDS)
 
 
@@ -345,7 +303,7 @@ def _told(changes: pl.DataFrame, heard_pairs: pl.DataFrame, policy: Policy) -> p
 
 
 def overlaid(changes: pl.DataFrame, heard_pairs: pl.DataFrame, policy: Policy, *, plan_id: str) -> pl.DataFrame:
-    """Combine the changes that the rules found with the model's verdicts.
+    """Combine the changes that the rules found with the model's verdicts (see `heard`): table `fact_changes`.
 
     Where both name the same relation, its confidence is that of two independent judges; where only the model names one,
     it is the policy's `llm_precision` if the model is sure, else `UNSURE`. From `DECIDED` on an update of which the
@@ -353,14 +311,6 @@ def overlaid(changes: pl.DataFrame, heard_pairs: pl.DataFrame, policy: Policy, *
     link that the rules found is dropped, and an update that they would decide becomes a link. Where the model was not
     asked, names another relation than the rules or none without being sure, or its verdict was refused, the rules'
     judgement stands.
-
-    Args:
-        changes: table `fact_changes` by rules alone.
-        heard_pairs: as `heard` returns it.
-        policy: the model and its precision.
-
-    Returns:
-        Table `fact_changes`.
     """
     told = _told(changes, heard_pairs, policy)
     both = changes.join(

@@ -86,14 +86,9 @@ def digest(text: str) -> str:
 
 
 def answers(asked: pl.DataFrame, completions: pl.DataFrame) -> pl.DataFrame:
-    """Return the model's answer per request.
+    """Return the model's answer per request (`REQUESTS`), of the attempts recorded in `completions`.
 
-    Args:
-        asked: the columns of `REQUESTS`.
-        completions: recorded attempts: the columns of table `completions`.
-
-    Returns:
-        profile_id, subject, content (without reasoning and code fences), fallback (why there is none, else null).
+    The columns are profile_id, subject, content (without reasoning and code fences) and fallback (why there is none).
     """
     attempts = (
         completions.with_columns(

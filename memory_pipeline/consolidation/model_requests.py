@@ -54,23 +54,12 @@ def requests(
     outdated: pl.DataFrame | None = None,
     changes: Frame[schemas.FactChanges] | None = None,
 ) -> pl.DataFrame:
-    """Collect the texts that a run needs from a model: new summaries, core memory blocks, and facts of entries.
+    """Collect the texts that a run needs from a model (`REQUESTS`): new summaries, core memory blocks, and facts.
 
-    Args:
-        scored: table `scored_memories`, of the same state.
-        policy: the model, which clusters get summaries, and the limits of blocks.
-        as_of: instant at which the facts of blocks must be valid.
-        actions: what the run may decide; only texts for these are requested.
-        edges: table `association_edges`, for blocks; default: none.
-        outdated: profile_id and memory_id of memories that no longer speak for the present; default: none.
-        changes: table `fact_changes`, for blocks; default: none.
-
-    Returns:
-        The columns of `model_prompts.REQUESTS` in the order of asking: by profile, blocks first, then summaries, those
-        with the most important member first, then entries to split, the most important first. Empty if no model is set.
-
-    Raises:
-        ValueError: a member is not an original memory.
+    They are in the order of asking: by profile, blocks first, then summaries, those with the most important member
+    first, then entries to split, the most important first; none if no model is set. Only texts for the given actions
+    are requested. `outdated` are memories (KEY) that no longer speak for the present; without edges and changes, blocks
+    are compiled as if there were none. Raises ValueError: a member is not an original memory.
     """
     if policy.llm_model is None:
         return REQUESTS.to_frame()
@@ -110,17 +99,10 @@ def judged(
     *,
     within: pl.DataFrame | None = None,
 ) -> Judged:
-    """Ask a model about pairs of memories, and combine its verdicts with what the rules found.
+    """Ask a model about pairs of memories (`model_judge.pairs`), and combine its verdicts with what the rules found.
 
-    Half of the run's budget is for this, the other half for texts.
-
-    Args:
-        changes: table `fact_changes` by rules alone.
-        pairs: as `model_judge.pairs` returns it.
-        verdicts: table `verdicts` so far.
-        context: the policy, and the function that answers requests.
-        within: `profile_id` and `memory_id` of the memories that the run may decide about; default: all. Nothing is
-            asked about others.
+    Half of the run's budget is for this, the other half for texts. Nothing is asked about memories other than those
+    (KEY) that the run may decide about (`within`; default: all).
     """
     table = TABLES["verdicts"]
     wanted = pairs if within is None else scope.touching(within, pairs, "memory_id", "other_id")
@@ -160,16 +142,7 @@ def _entry_requests(memories: Frame[Memories], scored: pl.DataFrame, policy: Pol
 def answers_from(
     answers: pl.DataFrame, requests: pl.DataFrame, recorded: Frame[schemas.Completions], _share: float = 1.0
 ) -> pl.DataFrame:
-    """Answer requests from what a plan carries, without asking a model.
-
-    Args:
-        answers: rows of `completions` that a plan carries.
-        requests: the columns of `model_prompts.REQUESTS`.
-        recorded: table `completions` so far.
-
-    Returns:
-        The rows to add to `completions`.
-    """
+    """Answer requests (`REQUESTS`) from rows of `completions` that a plan carries: return those not recorded yet."""
     asked = pl.col("request_hash").str.head(HASH_DIGITS)
     return (
         answers.with_columns(asked=asked)
@@ -188,29 +161,16 @@ class ModelAnswers:
     """
 
     def __init__(self, client: CompletionClient, settings: LanguageModel) -> None:
-        """Start with the whole budget.
-
-        Args:
-            client: client of the language model.
-            settings: the budget of the run.
-        """
+        """Start with the whole budget of the settings."""
         self._client = client
         self._settings = settings
         self._usage = {True: Usage(), False: Usage()}
 
     def __call__(self, requests: pl.DataFrame, recorded: pl.DataFrame, share: float = 1.0) -> pl.DataFrame:
-        """Answer requests that have no recorded answer.
+        """Answer requests, in the order of asking, that have no recorded answer, within a share of the budget.
 
-        Args:
-            requests: the columns of `model_prompts.REQUESTS`, in the order of asking.
-            recorded: attempts so far: the columns of table `completions`.
-            share: share of the run's budget for requests of this purpose.
-
-        Returns:
-            The rows to add, as in `completions`: one per request, with the answer or with the reason why there is none.
-
-        Raises:
-            ValueError: the client returns more or fewer answers than prompts.
+        Returns the rows to add to `completions`: one per request, with the answer or with the reason why there is none.
+        Raises ValueError: the client returns more or fewer answers than prompts.
         """
         table = TABLES["completions"]
         answered = recorded.filter(pl.col("outcome") == Outcome.ANSWERED.value)

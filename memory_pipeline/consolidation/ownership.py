@@ -26,11 +26,7 @@ _PERSON: Final = ["profile_id", "user_id"]
 
 
 def voices(memories: pl.DataFrame, policy: Policy) -> pl.Series:
-    """Return who speaks in each memory: `OWNER` for its owner, else the name of the speaker, folded.
-
-    Args:
-        memories: profile_id, user_id, agent_id, speaker, kind, content and seq of all memories of the profiles.
-        policy: the setting `owner`.
+    """Return who speaks in each memory of whole profiles: `OWNER` for its owner, else the speaker's name, folded.
 
     Cost: a sort of the speakers.
     """
@@ -41,11 +37,7 @@ def voices(memories: pl.DataFrame, policy: Policy) -> pl.Series:
 
 
 def shared(memories: pl.DataFrame) -> pl.Series:
-    """Return the profiles whose live memories belong to several users.
-
-    Args:
-        memories: profile_id, user_id and lifecycle.
-    """
+    """Return the profiles whose live memories belong to several users."""
     users = memories.filter(pl.col("lifecycle").is_in(LIVE)).group_by("profile_id")
     several = users.agg(users=pl.col("user_id").drop_nulls().n_unique()).filter(pl.col("users") > 1)
     return several["profile_id"].sort()
@@ -60,13 +52,8 @@ def user() -> pl.Expr:
 def changed(before: pl.DataFrame, after: pl.DataFrame, policy: Policy) -> Mapping[tuple[str, str | None], str | None]:
     """Return who owns memories of which somebody else was the owner before: profile and user, and the owner's name.
 
-    Args:
-        before: all memories of the profiles, with the columns of `voices`.
-        after: those that remain; users of whom none remains have no owner to tell of.
-        policy: the setting `owner`.
-
-    Returns:
-        The name, folded, or None where nobody is the owner now.
+    The name is folded, None where nobody is the owner now; users of whom no memory remains have no owner to tell of.
+    Takes all memories of the profiles before and after, with the columns of `voices`.
     """
     owned_before = _owners(_heard(before), policy).rename({"owner": "owner_before"})
     left = after.select(_PERSON).unique().join(_owners(_heard(after), policy), on=_PERSON, how="left", nulls_equal=True)

@@ -52,8 +52,7 @@ IN_TURN: Final = InTurn()
 def ordered(stages: Iterable[Stage]) -> tuple[Stage, ...]:
     """Return stages such that each comes after those whose tables it takes; otherwise in the order given.
 
-    Raises:
-        ValueError: stages depend on one another.
+    Raises ValueError: stages depend on one another.
     """
     waiting = list(stages)
     order: list[Stage] = []
@@ -167,33 +166,6 @@ def run(
     return united(tables, engine.map(compute, every), stages=stages, keep=keep)
 
 
-def run_stage(
-    stage: Stage,
-    tables: Tables,
-    policies: Mapping[str, Policy],
-    *,
-    last_run: LastRun | None = None,
-    complete: Complete = recorded_only,
-    engine: Engine = IN_TURN,
-) -> dict[str, pl.DataFrame]:
-    """Apply one stage, group of profiles by group, under the policy of each.
-
-    Args:
-        tables: `profiles` and the tables that the stage takes.
-        policies: the policies in play, by hash.
-        last_run: stands in for the stage if the task does not need it.
-        complete: as for `run`.
-        engine: where the groups are computed.
-
-    Returns:
-        The tables that the stage gives, in canonical order; for a table that it adds to, only the rows to add.
-    """
-    taken = {name: tables[name] for name in ("profiles", *stage.takes)}
-    every = parts(taken, policies, stages=[stage], last_run=last_run, complete=complete, rows=engine.rows_at_once)
-    made = list(engine.map(compute, every))
-    return {name: _united(name, [part[name] for part in made]) for name in stage.gives}
-
-
 def parts(
     tables: Tables,
     policies: Mapping[str, Policy],
@@ -204,16 +176,9 @@ def parts(
     complete: Complete = recorded_only,
     rows: int | None = None,
 ) -> Iterator[tuple[Part, dict[str, pl.DataFrame]]]:
-    """Yield the parts of a run, each with its rows of the tables, for `compute`.
+    """Yield the parts of a run, each with its rows of the tables, for `compute`; the arguments are those of `run`.
 
-    Args:
-        tables: as for `run`.
-        policies: as for `run`.
-        stages: as for `run`.
-        keep: as for `run`.
-        last_run: as for `run`.
-        complete: as for `run`.
-        rows: maximum rows of the largest table of a part, unless one profile has more; default: `ROWS_AT_ONCE`.
+    `rows` is the maximum of the largest table of a part, unless one profile has more; default: `ROWS_AT_ONCE`.
     """
     given = {name: TABLES[name].empty() for name in FROM_LAST_RUN} | {**tables}
     kept = frozenset(name for stage in stages for name in stage.gives if keep is None or name in keep)
@@ -265,7 +230,7 @@ def _united(name: str, rows: Sequence[pl.DataFrame]) -> pl.DataFrame:
 
 
 def _made(stage: Stage, part: Part, tables: Tables) -> dict[str, pl.DataFrame]:
-    """Return what a stage makes of the tables of some profiles under one policy (see `run_stage`)."""
+    """Return what a stage makes of the tables of some profiles under one policy."""
     computed, made = tables["profiles"].select("profile_id"), list[dict[str, pl.DataFrame]]()
     given = {name: tables[name] for name in stage.takes}
     if part.having_last_run and not part.context.actions & stage.serves:
@@ -291,27 +256,19 @@ SETTLED: Final = {name.removeprefix("settled_"): name for name in STAGES[SETTLIN
 
 
 def settle(tables: Tables, policies: Mapping[str, Policy]) -> dict[str, pl.DataFrame]:
-    """Return the tables of a run as they are once its plan is committed, by the names under which they are published.
+    """Return the tables of a run (`SETTLED`) as they are once its plan is committed, by the names that are published.
 
-    Args:
-        tables: what the last stage takes; they may include a plan or decisions other than the run's.
-        policies: the policies in play, by hash.
-
-    Returns:
-        The tables named in `SETTLED`. Of `enrichment` and `vectors`, the rows that new summaries add.
+    Takes what the last stage takes, perhaps with a plan or decisions other than the run's. Of `enrichment` and
+    `vectors` it gives the rows that new summaries add.
     """
-    made = run_stage(STAGES[SETTLING], tables, policies)
+    stage = STAGES[SETTLING]
+    taken = {name: tables[name] for name in ("profiles", *stage.takes)}
+    made = run(taken, policies, stages=[stage], keep=stage.gives)
     return {name: made[form] for name, form in SETTLED.items()}
 
 
 def by_policy(function: Callable[..., pl.DataFrame], tables: Tables, policies: Mapping[str, Policy]) -> pl.DataFrame:
-    """Apply a function of tables, such as `checking.violations`, under each policy in play, and unite the rows.
-
-    Args:
-        function: takes `Inputs` and a context as a stage does.
-        tables: `profiles` and the tables that it takes.
-        policies: the policies in play, by hash.
-    """
+    """Apply a function of `Inputs` and a context, such as `checking.violations`, under each policy; unite the rows."""
     inputs = get_type_hints(function)["inputs"]
     return pl.concat(
         [
@@ -391,20 +348,10 @@ def participants(
 ) -> pl.DataFrame:
     """Return the table `profiles`: who takes part in a run, from which state, under which policy.
 
-    Args:
-        policies: policy of each profile that takes part.
-        ledger_digest: digest of what agents wrote up to `seq`.
-        as_of: the one clock of the run.
-        seq: ledger position to read up to.
-        heads: position of the last commit of each profile.
-        since: position of the last reflection of each profile.
-        task: what may be decided.
-        scope: which memories the run may decide about (see `scope`).
-        trigger: what started the run.
-        caught_up: position of the last commit that deferred no memory of a profile; read with row limits.
-        row_limits: maximum number of memories per profile that the run compares and groups; default: all.
-        max_archived_share: quota instead of the policy's.
-        retry_reverted: propose again what was undone.
+    The arguments are its columns, where profiles differ by profile: heads and `since` are the positions of the last
+    commit and of the last reflection, `caught_up` that of the last commit that deferred no memory, read with row limits
+    (default: all memories are compared and grouped). The ledger is read up to `seq`, and has that digest there of what
+    agents wrote; `max_archived_share` stands for the policy's.
     """
     rows = [
         {

@@ -59,20 +59,9 @@ def promote(
     - Core (cognitive-memory): memories with enough accesses, stability and sessions.
 
     A memory that a newer one contradicts or updates becomes neither warm nor core. Its tier only reflects use and is
-    not affected.
-
-    Args:
-        scored: table `scored_memories`, for the stability.
-        events: table `events`; only session.ended is read.
-        edges: table `association_edges`; only REINFORCES and CONTRADICTS are read.
-        fact_changes: table `fact_changes` of the same run.
-        policy: thresholds, and which promotions are enabled.
-
-    Returns:
-        Table `promotions`, one row per memory; a column that does not change is null. Several rules for one memory are
-        joined by a plus sign.
-
-    Cost: that of `energy.history` for memories below the highest tier, else linear.
+    not affected. Table `promotions` has one row per memory; a column that does not change is null, and several rules
+    for one memory are joined by a plus sign. Of the events only session.ended is read, of the edges only REINFORCES and
+    CONTRADICTS. Cost: that of `energy.history` for memories below the highest tier, else linear.
     """
     candidates = memories.filter(
         pl.col("lifecycle").is_in(LIVE), pl.col("superseded_kind").ne_missing(pl.lit("summary"))

@@ -55,12 +55,7 @@ def is_open(relation: str, confidence: float) -> bool:
 
 
 def asked(relation: str, confidence: float) -> str:
-    """Return what is asked about a pair of memories, and how likely the answer is yes.
-
-    Args:
-        relation: the likeliest answer: update, partial, repeat or conflict.
-        confidence: how likely that is, 0..1.
-    """
+    """Return what is asked about a pair of memories by the likeliest answer, and how likely (0..1) that is."""
     if is_open(relation, confidence):
         return _EITHER
     return f"{_ASKED[relation]}? {confidence:.0%} likely"
@@ -69,18 +64,12 @@ def asked(relation: str, confidence: float) -> str:
 def ranked(
     pairs: pl.DataFrame, memories: pl.DataFrame, sentences: pl.DataFrame, *, floor: Floor | None = None
 ) -> pl.DataFrame:
-    """Order pairs of memories by what an answer is worth.
+    """Order pairs of memories by what an answer is worth, by their `likelihood`.
 
-    That is how likely they are related, times their weight: 1, more if they are about somebody's health, and more for
-    each time that they were recalled. Pairs of which a memory is no longer live are left out, and those of the same
-    words: a run merges them, or they tell of two occasions.
-
-    Args:
-        pairs: profile_id, memory_id, other_id, likelihood (that they are related), and any other columns.
-        sentences: table `core_sentences`, for what is about health.
-        floor: leave out what does not come to it; default: all, as a language model is asked in a run.
-
-    Cost: two joins of the pairs with the memories.
+    That is how likely they are related, times their weight: 1, more if they are about somebody's health (by table
+    `core_sentences`), and more for each time that they were recalled. Pairs of which a memory is no longer live are
+    left out, and those of the same words: a run merges them, or they tell of two occasions; and what does not come to
+    the floor. Cost: two joins of the pairs with the memories.
     """
     live = memories.filter(pl.col("lifecycle").is_in(LIVE), pl.col("superseded_by").is_null())
     known = live.select(*KEY, "content_hash", used="access_count").join(

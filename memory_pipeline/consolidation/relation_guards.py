@@ -33,15 +33,11 @@ refers to something else ("the gate code is that of the shed"), which may be a c
 
 
 def permitted(pairs: pl.DataFrame, points: pl.DataFrame, known: pl.DataFrame | None = None) -> pl.DataFrame:
-    """Return the pairs whose relation may hold.
+    """Return the pairs whose relation may hold: older and newer (rows of `points`), relation, confidence and rule.
 
-    Args:
-        pairs: older and newer (rows of `points`), relation, confidence and rule.
-        points: profile_id, content_hash, speaker, content, user_id, file, heading, project and undated (see
-            `whereabouts`) of the memories that are compared.
-        known: table `core_sentences`: texts of which the kinds are known; default: none.
-
-    Cost: the texts of the pairs are read once.
+    The points are profile_id, content_hash, speaker, content, user_id, file, heading, project and undated (see
+    `whereabouts`) of the memories that are compared, `known` is table `core_sentences`. Cost: the texts of the pairs
+    are read once.
     """
     if pairs.is_empty():
         return pairs

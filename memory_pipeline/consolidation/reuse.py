@@ -12,10 +12,10 @@ from typing import Final
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
 from memory_pipeline.schemas import TABLES
 from memory_pipeline.settings import program
+from memory_pipeline.text.arrays import Integers, Keys, Matrix
 
 _OWNER: Final = "profile_id"
 _AT_ONCE: Final = 4096
@@ -49,27 +49,20 @@ class Reused:
 
 
 def reused(name: str, kept: pl.DataFrame | None, read: pl.DataFrame) -> Reused:
-    """Divide profiles into those whose rows of a table still hold and those for which they are made anew.
+    """Divide profiles into those whose rows of a table, as any earlier run left it, still hold, and the others.
 
-    Args:
-        kept: the table as any earlier run left it; default: none.
-        read: profile_id, read, and what else tells rows of the table apart.
+    `read` has profile_id, read, and what else tells rows of the table apart.
     """
     known = TABLES[name].empty() if kept is None else unchanged(kept, read)
     return Reused(name, known, read.join(known, on=_OWNER, how="anti", maintain_order="left"))
 
 
-def digests(
-    settings: Sequence[object], *parts: pl.DataFrame, vectors: NDArray[np.float32] | None = None
-) -> pl.DataFrame:
+def digests(settings: Sequence[object], *parts: pl.DataFrame, vectors: Matrix | None = None) -> pl.DataFrame:
     """Return the digest of everything read of each profile in the first part: profile_id, read.
 
-    Args:
-        settings: what is read of the policy, and what else is the same for all profiles.
-        parts: rows that are read, in order, sorted by profile_id; of the other parts, only these profiles.
-        vectors: a row for each of the first part; default: none.
-
-    Cost: about a microsecond for each short row, and one for a vector of 384 numbers.
+    The settings are what is the same for all profiles, the parts rows that are read, in order, sorted by profile_id (of
+    the other parts, only these profiles), the vectors one for each row of the first part. Cost: about a microsecond for
+    each short row, and one for a vector of 384 numbers.
     """
     by = _settings(settings)
     rows = [_documents(part, str(place)) for place, part in enumerate(parts)]
@@ -91,7 +84,7 @@ def digest(settings: Sequence[object]) -> str:
     return hashlib.sha256(_settings(settings).encode()).hexdigest()
 
 
-def fingerprints(vectors: NDArray[np.float32]) -> NDArray[np.int64]:
+def fingerprints(vectors: Matrix) -> Integers:
     """Return a number for each vector that depends on all its bits: equal vectors have equal ones.
 
     Two that differ have the same one once in some 10^19 pairs. Cost: about a microsecond for a vector of 384 numbers.
@@ -105,7 +98,7 @@ def fingerprints(vectors: NDArray[np.float32]) -> NDArray[np.int64]:
     return numbers
 
 
-def _scattered(count: int) -> NDArray[np.uint64]:
+def _scattered(count: int) -> Keys:
     """Return numbers that look random: the generator SplitMix64 (Steele et al. 2014)."""
     state = np.arange(1, count + 1, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
     state = (state ^ (state >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)

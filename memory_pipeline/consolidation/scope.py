@@ -27,11 +27,7 @@ NARROW: Final = pl.col("scope").str.contains(":", literal=True)
 
 
 def part(scope: str) -> tuple[str, str] | None:
-    """Return kind and name of a scope such as `user:ana`; None for all and recent.
-
-    Raises:
-        ValueError: the text is not a scope.
-    """
+    """Return kind and name of a scope such as `user:ana`; None for all and recent. Raises ValueError for others."""
     if scope in ("all", "recent"):
         return None
     kind, _, name = scope.partition(":") if isinstance(scope, str) else ("", "", "")
@@ -41,11 +37,7 @@ def part(scope: str) -> tuple[str, str] | None:
 
 
 def names(kind: str, events: pl.DataFrame) -> pl.DataFrame:
-    """Return the names that memories were given: `profile_id`, `name`, each once, sorted.
-
-    Args:
-        kind: one of `KINDS`.
-    """
+    """Return the names of a kind (see `KINDS`) that memories were given: `profile_id`, `name`, each once, sorted."""
     types = [EventType.STORED.value, EventType.UPDATED.value]
     naming = events.filter(pl.col("event_type").is_in(types) & pl.col("erased_at").is_null())
     named = naming.select("profile_id", name=KINDS[kind])
@@ -55,15 +47,9 @@ def names(kind: str, events: pl.DataFrame) -> pl.DataFrame:
 
 
 def inside(scope: str, memories: pl.DataFrame, summaries: pl.DataFrame | None = None) -> pl.DataFrame | None:
-    """Return the memories of a part of a profile: originals that match, and summaries of nothing else.
+    """Return the memories (KEY) of a part of a profile: originals that match, and summaries of nothing else; None: all.
 
-    Args:
-        scope: the scope of the run.
-        summaries: table `summaries`: summaries that the run proposes.
-
-    Returns:
-        `profile_id`, `memory_id`; None if the run may decide about all memories. Cost: a pass over the members of
-        summaries for each level of summaries of summaries.
+    Proposed summaries count too. Cost: a pass over the members for each level of summaries of summaries.
     """
     chosen = part(scope)
     if chosen is None:
@@ -88,11 +74,7 @@ def inside(scope: str, memories: pl.DataFrame, summaries: pl.DataFrame | None = 
 
 
 def decided_about(rows: pl.DataFrame, within: pl.DataFrame) -> pl.DataFrame:
-    """Keep the decisions that change only memories of a part: both ends of a link, else the memory it is about.
-
-    Args:
-        within: what `inside` returned.
-    """
+    """Keep the decisions that change only memories of a part: both ends of a link, else the one it is about."""
     own = rows.join(within, on=KEY, how="semi", maintain_order="left").with_row_index("row")
     is_link = does(Action.LINK, Action.PRUNE)
     targets = within.rename({"memory_id": "target_id"})
@@ -152,11 +134,7 @@ def sides(scope: str, memories: Frame[schemas.Memories]) -> list[Frame[schemas.M
 
 
 def recent(profiles: pl.DataFrame, memories: pl.DataFrame) -> pl.DataFrame:
-    """Select the memories of all sessions in which something was stored since the last reflection.
-
-    Returns:
-        profile_id and memory_id, each memory once.
-    """
+    """Select the memories (KEY) of all sessions in which something was stored since the last reflection."""
     originals = memories.filter(pl.col("kind") == "original").join(profiles, on="profile_id", suffix="_profile")
     new = originals.filter(pl.col("seq") > pl.col("since")).select(*KEY, "session_id")
     touched = originals.join(new, on=["profile_id", "session_id"], how="semi")

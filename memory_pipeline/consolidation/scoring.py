@@ -65,20 +65,9 @@ def score(
     as_of: datetime,
     plan_id: str,
 ) -> pl.DataFrame:
-    """Score every live memory.
+    """Score every live memory: table `scored_memories`, one row each. Of the edges only CAUSED_BY is read.
 
-    Args:
-        importance: table `memory_importance`; one row per live memory.
-        edges: table `association_edges`; only CAUSED_BY is read.
-        policy: constants of the formulas, the score that counts as `strength`, and what is protected.
-        as_of: instant of the scores. Ages are fractional days and never negative.
-
-    Returns:
-        Table `scored_memories`, one row per live memory.
-
-    Raises:
-        ValueError: a live memory has no row in `importance`.
-
+    Ages are fractional days at `as_of` and never negative. Raises ValueError: a live memory has no row in `importance`.
     Cost: linear, about half a microsecond per memory; twice that if the tables are in different orders.
     """
     live = _measured(memories.filter(pl.col("lifecycle").is_in(LIVE)).select(READ), importance)
@@ -119,13 +108,7 @@ def _measured(live: pl.DataFrame, importance: pl.DataFrame) -> pl.DataFrame:
 def factors(memories: pl.DataFrame, policy: Policy, *, as_of: datetime) -> pl.DataFrame:
     """Add the four published scores with their factors to memories in any lifecycle.
 
-    Args:
-        memories: table `memories` with `importance` and `relationship_count` (see `centrality.relations`).
-        policy: constants of the formulas.
-        as_of: instant of the scores.
-
-    Returns:
-        The rows with relevance, retention, recency, energy and what these are made of.
+    The memories have `importance` and `relationship_count` (see `centrality.relations`).
     """
     return (
         memories.with_columns(_ages(as_of))

@@ -15,14 +15,14 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cache
 from math import isqrt
 from typing import Any, Final
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
-from threadpoolctl import ThreadpoolController
+
+from memory_pipeline.text.arrays import Floats, Integers, Marks, Matrix, libraries, places, product_threads
 
 _TILE: Final = 2048
 """Edge of the square blocks compared at once: small enough for the cache, and large enough that the threads of the
@@ -57,15 +57,15 @@ class Pairs:
         similarity: float32, the stored similarity.
     """
 
-    left: NDArray[np.int64]
-    right: NDArray[np.int64]
-    similarity: NDArray[np.float32]
+    left: Integers
+    right: Integers
+    similarity: Matrix
 
     def __len__(self) -> int:
         return len(self.left)
 
 
-def matrix(vectors: pl.Series) -> NDArray[np.float32]:
+def matrix(vectors: pl.Series) -> Matrix:
     """Stack a column of vectors into a float32 matrix [n, d], where d is the most frequent length.
 
     A vector that is missing, has another length or lacks a number becomes a row of NaN (unknown).
@@ -81,15 +81,10 @@ def matrix(vectors: pl.Series) -> NDArray[np.float32]:
 
 
 def listed_pairs(neighbours: pl.DataFrame, rows: pl.DataFrame, minimum: float) -> Pairs:
-    """Return the pairs of table `neighbours` that reach `minimum`, as pairs of rows; other memories are left out.
+    """Return the pairs of table `neighbours` that reach `minimum`, as pairs of `rows`; other memories are left out.
 
-    Args:
-        neighbours: profile_id, memory_id, other_id and stored similarity of each pair.
-        rows: profile_id and memory_id, in any order.
-        minimum: smallest cosine, inclusive; the table must hold all pairs from it on.
-
-    Returns:
-        Each pair once, left < right, sorted by (left, right): what `threshold_join` returns. Cost: linear.
+    The table must hold all pairs from the minimum, inclusive, on. Each pair comes once, left < right, sorted by (left,
+    right), as from `threshold_join`. Cost: linear.
     """
     owner = ["profile_id", "memory_id"]
     indexes = rows.select(*owner, index=pl.int_range(pl.len(), dtype=pl.Int64))
@@ -101,17 +96,15 @@ def listed_pairs(neighbours: pl.DataFrame, rows: pl.DataFrame, minimum: float) -
     return Pairs(near["left"].to_numpy(), near["right"].to_numpy(), near["similarity"].to_numpy())
 
 
-def lengths(vectors: NDArray[np.float32]) -> NDArray[np.float64]:
+def lengths(vectors: Matrix) -> Floats:
     """Return the Euclidean length of each row; 0 marks an unknown row (zero, or with NaN or infinity). Costs O(n·d).
 
-    Raises:
-        ValueError: `vectors` is not a float32 matrix.
+    Raises ValueError: `vectors` is not a float32 matrix.
     """
     if vectors.ndim != 2 or vectors.dtype != np.float32:  # noqa: PLR2004
-        message = (
+        raise ValueError(
             f"vectors are {vectors.dtype} with shape {vectors.shape}; pass a float32 matrix with one row per memory"
         )
-        raise ValueError(message)
     result = np.empty(len(vectors))
     for part in _chunks(len(vectors), vectors.shape[1]):
         block = vectors[part].astype(np.float64)
@@ -121,21 +114,19 @@ def lengths(vectors: NDArray[np.float32]) -> NDArray[np.float64]:
     return result
 
 
-def unknown(vectors: NDArray[np.float32]) -> NDArray[np.bool_]:
+def unknown(vectors: Matrix) -> Marks:
     """Mask of the rows that cannot be compared: zero, or with NaN or infinity."""
-    mask: NDArray[np.bool_] = lengths(vectors) == 0.0
+    mask: Marks = lengths(vectors) == 0.0
     return mask
 
 
-def reaches(similarity: NDArray[np.float32], minimum: float) -> NDArray[np.bool_]:
+def reaches(similarity: Matrix, minimum: float) -> Marks:
     """Mask of the similarities that reach `minimum` (inclusive, compared in float32); NaN never does."""
-    mask: NDArray[np.bool_] = similarity >= np.float32(minimum)
+    mask: Marks = similarity >= np.float32(minimum)
     return mask
 
 
-def pair_similarity(
-    vectors: NDArray[np.float32], left: NDArray[np.integer[Any]], right: NDArray[np.integer[Any]]
-) -> NDArray[np.float32]:
+def pair_similarity(vectors: Matrix, left: NDArray[np.integer[Any]], right: NDArray[np.integer[Any]]) -> Matrix:
     """Return stored similarity of the given pairs of rows; NaN where either row is unknown. Costs O(pairs·d)."""
     rows = _Rows(vectors, lengths(vectors))
     result = np.full(len(left), np.nan, dtype=np.float32)
@@ -144,18 +135,14 @@ def pair_similarity(
     return result
 
 
-def similarity_matrix(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
+def similarity_matrix(vectors: Matrix) -> Matrix:
     """Return stored similarities of all pairs of a few rows, float32 [n, n]; bit-identical to those of the joins.
 
-    Costs O(n²·d) at the speed of a float64 matrix product, and O(n²) memory.
-
-    Raises:
-        ValueError: a row is unknown.
+    Costs O(n²·d) at the speed of a float64 matrix product, and O(n²) memory. Raises ValueError: a row is unknown.
     """
     rows = _Rows(vectors, lengths(vectors))
     if not rows.lengths.all():
-        message = f"row {int(rows.lengths.argmin())} of vectors is zero, NaN or infinite; leave such rows out"
-        raise ValueError(message)
+        raise ValueError(f"row {int(rows.lengths.argmin())} of vectors is zero, NaN or infinite; leave such rows out")
     indexes = np.arange(len(vectors))
     result = np.empty((len(indexes), len(indexes)), dtype=np.float32)
     for low in range(0, len(indexes), _TILE):
@@ -167,11 +154,11 @@ def similarity_matrix(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
 
 
 def threshold_join(
-    vectors: NDArray[np.float32],
+    vectors: Matrix,
     groups: NDArray[np.integer[Any]],
     minimum: float,
     *,
-    fresh: NDArray[np.bool_] | None = None,
+    fresh: Marks | None = None,
     memory_budget_mb: int = 1024,
 ) -> Pairs:
     """Return all pairs of rows within a group whose stored similarity reaches `minimum`; exact.
@@ -198,8 +185,7 @@ def threshold_join(
     """
     _check_minimum(minimum)
     if memory_budget_mb < 1:
-        message = f"memory_budget_mb is {memory_budget_mb}; give at least 1"
-        raise ValueError(message)
+        raise ValueError(f"memory_budget_mb is {memory_budget_mb}; give at least 1")
     rows = _Rows(vectors, lengths(vectors))
     segments = _segments(groups, rows)
     new = np.ones(len(vectors), dtype=np.bool_) if fresh is None else fresh
@@ -215,8 +201,8 @@ def threshold_join(
 
 
 def top_k(
-    queries: NDArray[np.float32],
-    vectors: NDArray[np.float32],
+    queries: Matrix,
+    vectors: Matrix,
     groups_q: NDArray[np.integer[Any]],
     groups_v: NDArray[np.integer[Any]],
     k: int,
@@ -244,8 +230,7 @@ def top_k(
         ValueError: shapes or types do not fit, or `k` or `minimum` is out of range.
     """
     if k < 1:
-        message = f"k is {k}; it must be at least 1"
-        raise ValueError(message)
+        raise ValueError(f"k is {k}; it must be at least 1")
     _check_minimum(minimum)
     stacked = np.concatenate([vectors, queries])
     rows = _Rows(stacked, lengths(stacked))
@@ -266,19 +251,19 @@ def top_k(
 class _Rows:
     """Vectors with their lengths, comparable as single pairs or as a block."""
 
-    vectors: NDArray[np.float32]
-    lengths: NDArray[np.float64]
+    vectors: Matrix
+    lengths: Floats
 
     @property
     def dimension(self) -> int:
         return int(self.vectors.shape[1])
 
-    def units(self, indexes: NDArray[np.int64]) -> NDArray[np.float64]:
+    def units(self, indexes: Integers) -> Floats:
         """Return the given rows at unit length."""
-        units: NDArray[np.float64] = self.vectors[indexes] / self.lengths[indexes, None]
+        units: Floats = self.vectors[indexes] / self.lengths[indexes, None]
         return units
 
-    def stored(self, left: NDArray[np.integer[Any]], right: NDArray[np.integer[Any]]) -> NDArray[np.float32]:
+    def stored(self, left: NDArray[np.integer[Any]], right: NDArray[np.integer[Any]]) -> Matrix:
         """Return stored similarities of pairs of known rows, each computed from its two rows alone."""
         result = np.empty(len(left), dtype=np.float32)
         for part in _chunks(len(left), self.dimension):
@@ -287,9 +272,7 @@ class _Rows:
             result[part] = dots / (self.lengths[i] * self.lengths[j])
         return result
 
-    def settled(
-        self, left: NDArray[np.int64], right: NDArray[np.int64], wanted: NDArray[np.bool_] | np.bool_
-    ) -> NDArray[np.float32]:
+    def settled(self, left: Integers, right: Integers, wanted: Marks | np.bool_) -> Matrix:
         """Return stored similarities of a whole block by one float64 product, exact where `wanted`.
 
         The product differs from the row-wise sum by less than `slack`. The row-wise sum decides only where the two ends
@@ -303,7 +286,7 @@ class _Rows:
         return result
 
 
-def _join_small(rows: _Rows, segments: list[NDArray[np.int64]], minimum: float) -> Pairs:
+def _join_small(rows: _Rows, segments: list[Integers], minimum: float) -> Pairs:
     """Join many small groups at once: rows `lag` positions apart, for every lag."""
     sizes = [len(indexes) for indexes in segments]
     indexes = np.concatenate([np.empty(0, dtype=np.int64), *segments])
@@ -316,7 +299,7 @@ def _join_small(rows: _Rows, segments: list[NDArray[np.int64]], minimum: float) 
     return _concatenate(joined)
 
 
-def _join_group(rows: _Rows, fresh: NDArray[np.int64], others: NDArray[np.int64], minimum: float, budget: int) -> Pairs:
+def _join_group(rows: _Rows, fresh: Integers, others: Integers, minimum: float, budget: int) -> Pairs:
     """Join the fresh rows of one large group with one another and with its other rows, both ascending row numbers."""
     if not len(fresh):
         return _concatenate([])
@@ -325,12 +308,12 @@ def _join_group(rows: _Rows, fresh: NDArray[np.int64], others: NDArray[np.int64]
     one_block = len(indexes) <= _TILE
     if prefix is None and one_block:
         prefix = rows.units(indexes).astype(np.float32)
-    threads = 1 if one_block else min(_product_threads(), -(-len(fresh) // _TILE))
+    threads = 1 if one_block else min(product_threads(), -(-len(fresh) // _TILE))
     # Half of a block with itself is not needed; four blocks a side leave out most of it.
     edge = min(_TILE // 4 if one_block else _TILE, len(indexes), isqrt(budget // 2 // _CELL_BYTES // threads))
     limit = np.float32(minimum - _margin(rows.dimension if prefix is None else prefix.shape[1]))
 
-    def block(part: slice) -> NDArray[np.float32]:
+    def block(part: slice) -> Matrix:
         return rows.units(indexes[part]).astype(np.float32) if prefix is None else prefix[part]
 
     def strip(low: int) -> Pairs:
@@ -362,24 +345,11 @@ def _side_by_side(threads: int) -> Iterator[Callable[[Callable[[int], Pairs], It
     if threads == 1:
         yield map
         return
-    with _libraries().limit(limits=1, user_api="blas"), ThreadPoolExecutor(threads) as pool:
+    with libraries().limit(limits=1, user_api="blas"), ThreadPoolExecutor(threads) as pool:
         yield pool.map
 
 
-def _product_threads() -> int:
-    """Return the number of threads of a matrix product."""
-    products = _libraries().select(user_api="blas").info()
-    return max((int(library["num_threads"]) for library in products), default=1)
-
-
-@cache
-def _libraries() -> ThreadpoolController:
-    return ThreadpoolController()
-
-
-def _verified(
-    rows: _Rows, lefts: NDArray[np.int64], rights: NDArray[np.int64], hits: NDArray[np.bool_], minimum: float
-) -> Pairs:
+def _verified(rows: _Rows, lefts: Integers, rights: Integers, hits: Marks, minimum: float) -> Pairs:
     """Return the candidates of a block that reach `minimum`, compared one by one or, if there are many, as a block."""
     cells = np.flatnonzero(hits)
     i, j = np.divmod(cells, len(rights))
@@ -391,7 +361,7 @@ def _verified(
     return _reaching(Pairs(left, right, similarity), minimum)
 
 
-def _nearest(rows: _Rows, queried: NDArray[np.int64], indexes: NDArray[np.int64], k: int, minimum: float) -> Pairs:
+def _nearest(rows: _Rows, queried: Integers, indexes: Integers, k: int, minimum: float) -> Pairs:
     """Return the `k` best of `indexes` for each of the rows `queried`; left is a position in `queried`."""
     margin = _margin(rows.dimension)
     queries = rows.units(queried).astype(np.float32)
@@ -412,9 +382,7 @@ def _nearest(rows: _Rows, queried: NDArray[np.int64], indexes: NDArray[np.int64]
     return best
 
 
-def _prefix(
-    rows: _Rows, indexes: NDArray[np.int64], minimum: float, cells: float, budget: int
-) -> NDArray[np.float32] | None:
+def _prefix(rows: _Rows, indexes: Integers, minimum: float, cells: float, budget: int) -> Matrix | None:
     """Return leading principal coordinates per row and the length of the remainder; None if whole rows are cheaper.
 
     By the Cauchy-Schwarz inequality, the product of two such rows is at least the cosine of the whole rows. `cells` is
@@ -427,7 +395,7 @@ def _prefix(
     for part in _chunks(len(spread), rows.dimension):
         block = rows.units(spread[part])
         moment += block.T @ block
-    with _libraries().limit(limits=1, user_api="blas"):  # on busy cores its threads mostly wait for one another
+    with libraries().limit(limits=1, user_api="blas"):  # on busy cores its threads mostly wait for one another
         basis = np.linalg.eigh(moment)[1][:, ::-1]
     width = _width(rows.units(_spread(indexes, _SAMPLE)) @ basis, minimum, cells, len(indexes), budget)
     if width == rows.dimension:
@@ -438,7 +406,7 @@ def _prefix(
     return result
 
 
-def _width(sample: NDArray[np.float64], minimum: float, cells: float, count: int, budget: int) -> int:
+def _width(sample: Floats, minimum: float, cells: float, count: int, budget: int) -> int:
     """Return the cheapest prefix length, counting candidates on a rotated sample; the full dimension if none pays."""
     dimension = int(sample.shape[1])
     fitting = [width for width in _WIDTHS if width < dimension and 4 * width * count <= budget]
@@ -452,7 +420,7 @@ def _width(sample: NDArray[np.float64], minimum: float, cells: float, count: int
     return min(costs, key=lambda width: (costs[width], width))
 
 
-def _bounding(rotated: NDArray[np.float64], width: int) -> NDArray[np.float32]:
+def _bounding(rotated: Floats, width: int) -> Matrix:
     """Return the first `width - 1` coordinates of unit rows, with the length of the rest as the last column."""
     head = rotated[:, : width - 1]
     rest = np.sqrt(np.maximum(0.0, 1.0 - np.einsum("ij,ij->i", head, head)))
@@ -464,11 +432,12 @@ def _margin(width: int) -> float:
     return (width + 8) * 2.0**-23
 
 
-def _segments(groups: NDArray[np.integer[Any]], rows: _Rows) -> list[NDArray[np.int64]]:
+def _segments(groups: NDArray[np.integer[Any]], rows: _Rows) -> list[Integers]:
     """Return the known rows of each group, ascending."""
     if groups.shape != rows.lengths.shape or not np.issubdtype(groups.dtype, np.integer):
-        message = f"groups are {groups.dtype} with shape {groups.shape}; pass one integer for each of the vectors"
-        raise ValueError(message)
+        raise ValueError(
+            f"groups are {groups.dtype} with shape {groups.shape}; pass one integer for each of the vectors"
+        )
     indexes = np.flatnonzero(rows.lengths)
     indexes = indexes[np.argsort(groups[indexes], kind="stable")]
     return np.split(indexes, np.flatnonzero(np.diff(groups[indexes])) + 1)
@@ -476,11 +445,10 @@ def _segments(groups: NDArray[np.integer[Any]], rows: _Rows) -> list[NDArray[np.
 
 def _check_minimum(minimum: float) -> None:
     if not -1.0 <= minimum <= 1.0:
-        message = f"minimum is {minimum}; a cosine lies between -1 and 1"
-        raise ValueError(message)
+        raise ValueError(f"minimum is {minimum}; a cosine lies between -1 and 1")
 
 
-def _spread(indexes: NDArray[np.int64], most: int) -> NDArray[np.int64]:
+def _spread(indexes: Integers, most: int) -> Integers:
     """Return at most `most` of the rows, evenly spaced."""
     return indexes[:: -(-len(indexes) // most)]
 
@@ -498,11 +466,10 @@ def _reaching(pairs: Pairs, minimum: float) -> Pairs:
 def _best(pairs: Pairs, k: int) -> Pairs:
     """Return the `k` best pairs of each left row, best first; ties go to the lower right row."""
     pairs = _take(pairs, np.lexsort((pairs.right, -pairs.similarity, pairs.left)))
-    rank = np.arange(len(pairs)) - np.searchsorted(pairs.left, pairs.left)
-    return _take(pairs, np.flatnonzero(rank < k))
+    return _take(pairs, np.flatnonzero(places(pairs.left) < k))
 
 
-def _take(pairs: Pairs, indexes: NDArray[np.int64]) -> Pairs:
+def _take(pairs: Pairs, indexes: Integers) -> Pairs:
     return Pairs(pairs.left[indexes], pairs.right[indexes], pairs.similarity[indexes])
 
 

@@ -65,12 +65,7 @@ class Stage:
         return tuple(name for name in self.gives if name in self.takes)
 
     def made(self, tables: Mapping[str, pl.DataFrame], context: Context) -> dict[str, pl.DataFrame]:
-        """Return the tables that the stage gives, by name.
-
-        Args:
-            tables: those that it takes, among others.
-            context: what the profiles of one policy share.
-        """
+        """Return the tables that the stage gives, by name, from those that it takes, among others."""
         outputs = self.function(self.inputs(**{name: tables[name] for name in self.takes}), context)
         return dict(zip(self.gives, outputs, strict=True))
 
@@ -78,8 +73,7 @@ class Stage:
 def tables_of(fields: type[NamedTuple]) -> tuple[str, ...]:
     """Return the names of the tables of an `Inputs` or `Outputs`: its fields.
 
-    Raises:
-        TypeError: a field is named after no table, or after another one than its schema's.
+    Raises TypeError: a field is named after no table, or after another one than its schema's.
     """
     hints = get_type_hints(fields)
     for name, hint in hints.items():
@@ -100,12 +94,9 @@ DECLARED: Final[list[Stage]] = []
 def stage(*, reuse: Sequence[type[dy.Schema]] = (), serves: frozenset[Action] = frozenset(Action)) -> Callable[[F], F]:
     """Declare a function of `Inputs` and a context, which returns `Outputs`, as a stage of every run.
 
-    Args:
-        reuse: schemas of the tables by which it reuses what it made in the last run (see `Stage.reuse`).
-        serves: actions that need its tables (see `Stage.serves`).
-
-    Raises:
-        TypeError: a field of `Inputs` or `Outputs` is no table, or what is reused is not in both.
+    `reuse` are schemas of the tables by which it reuses what it made in the last run (see `Stage.reuse`), `serves` the
+    actions that need its tables. Raises TypeError: a field of `Inputs` or `Outputs` is no table, or what is reused is
+    not in both.
     """
 
     def declare(function: F) -> F:

@@ -100,19 +100,11 @@ def due(
     now: datetime,
     night: datetime | None = None,
 ) -> pl.DataFrame:
-    """Return the runs that are due now.
+    """Return the runs that are due now: `DUE`, sorted by profile and trigger.
 
-    A full run does the work of every other task, so where one is due, nothing else is reported with it.
-
-    Args:
-        activity: activity of agents (see `ACTIVITY`).
-        progress: last successful run of each task (see `PROGRESS`).
-        policies: policy of each profile in `activity`; nothing is due for a profile without one or with `enabled` off.
-        now: the present.
-        night: last tick of the nightly schedule at or before `now`, in the time zone of the schedule; None: none.
-
-    Returns:
-        Columns of `DUE`, sorted by profile and trigger.
+    A full run does the work of every other task, so where one is due, nothing else is reported with it. Nothing is due
+    for a profile without a policy or with `enabled` off. `night` is the last tick of the nightly schedule at or before
+    `now`, in the time zone of the schedule; None: none.
     """
     state = (
         activity.match_to_schema(ACTIVITY)
@@ -140,15 +132,9 @@ def due(
 def reflection(memories: pl.DataFrame, reflected: Mapping[str, int], *, threshold: float) -> pl.DataFrame:
     """Return profiles that stored over `threshold` importance since the last reflection (ADR-0008; Park et al., 2023).
 
-    Args:
-        memories: `profile_id`, `kind`, `seq` (ledger position) and `importance` (0..1) of stored memories; only
-            originals count, so that a reflection never triggers the next one.
-        reflected: ledger position up to which each profile was reflected on; 0 for a profile that is missing.
-        threshold: sum of importance_score (importance x 10) that must be exceeded.
-
-    Returns:
-        `profile_id`, `importance_score` (the sum rounded to six decimals, so that float noise cannot exceed the
-        threshold) and `memories` (count), sorted by profile.
+    Counts `importance` (0..1) times 10 of originals after the ledger position up to which each profile was reflected on
+    (0 if missing), so that a reflection never triggers the next one. Returns profile_id, importance_score (rounded to
+    six decimals, so that float noise cannot exceed the threshold) and memories (count), sorted by profile.
     """
     since = pl.col("profile_id").replace_strict(dict(reflected), default=0, return_dtype=pl.Int64)
     return (
@@ -188,13 +174,7 @@ def next_due(last: datetime | None, interval_seconds: int, now: datetime) -> dat
 
 
 def last_tick(expression: str, timezone: str, now: datetime) -> datetime | None:
-    """Return the last instant at or before `now` that a cron expression names, in UTC; None if there is none.
-
-    Args:
-        expression: minute, hour, day of month, month, day of week.
-        timezone: time zone in which the expression is read.
-        now: timezone-aware.
-    """
+    """Return the last instant at or before `now` that a cron expression names in a time zone; None if none does."""
     for days in (1, 8, 32, 367, 366 * 8 + 2):
         tick = next_tick(expression, timezone, now - timedelta(days=days))
         if tick is not None and tick <= now:
@@ -205,12 +185,10 @@ def last_tick(expression: str, timezone: str, now: datetime) -> datetime | None:
 
 
 def row_limit(budget_seconds: int, runs: pl.DataFrame) -> int | None:
-    """Return how many memories a run can process within its time budget; None: no limit.
+    """Return how many memories a run can process within its time budget; None: no limit, as for a budget of 0.
 
-    Args:
-        budget_seconds: the time budget; 0: no limit.
-        runs: rows of `consolidation_runs`. Throughput is measured over the last ten runs that did something, all
-            profiles together, so long runs weigh most.
+    Throughput is measured over the last ten of `consolidation_runs` that did something, all profiles together, so long
+    runs weigh most.
     """
     if budget_seconds == 0:
         return None

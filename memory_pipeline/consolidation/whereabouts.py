@@ -79,8 +79,7 @@ def of_project(name: str) -> pl.Expr:
 def inherited(memories: pl.DataFrame) -> pl.DataFrame:
     """Return memories with the project of its members as `metadata` of each summary that has none of its own.
 
-    Args:
-        memories: profile_id, memory_id, metadata and members; of several projects the names are joined by commas.
+    The names of several projects are joined by commas.
     """
     made = memories.filter(pl.col("metadata").is_null()).select(*KEY, "members").explode("members").drop_nulls()
     placed = memories.select("profile_id", members="memory_id", project=project()).drop_nulls("project")

@@ -57,15 +57,12 @@ SCHEMA: Final = pl.Schema(
 def of_sentences(memories: Frame[Memories], known: pl.DataFrame | None = None) -> pl.DataFrame:
     """Return what the reader says of the sentences of live memories that people said, in languages that it reads.
 
-    Args:
-        known: table `core_sentences`: texts that need not be read again; default: none.
-
-    Returns:
-        profile_id, memory_id, said (the sentence, on one line), and probabilities: grave (forgetting it does real
-        damage, a harm of 2 or 3), likely and surely (it will be asked for), possible (it says what may be, not what
-        is), never (it will never be asked for), safety (it is a matter of health or safety), instructs (it is a
-        standing instruction), measures (it states what was measured) and decides (it states a decision). A sentence
-        that a memory says twice has one row. Cost: 10 ms per sentence that is not known, 10 µs otherwise.
+    The columns are profile_id, memory_id, said (the sentence, on one line), and probabilities: grave (forgetting it
+    does real damage, a harm of 2 or 3), likely and surely (it will be asked for), possible (it says what may be, not
+    what is), never (it will never be asked for), safety (it is a matter of health or safety), instructs (it is a
+    standing instruction), measures (it states what was measured) and decides (it states a decision). A sentence that a
+    memory says twice has one row. Cost: 10 ms per sentence that is not known by table `core_sentences`, 10 µs
+    otherwise.
     """
     live = memories.filter(pl.col("lifecycle").is_in(LIVE))
     texts = live.unique(["profile_id", "content_hash"], keep="first", maintain_order=True)

@@ -12,6 +12,7 @@ import numpy as np
 import polars as pl
 
 from memory_pipeline.text.score import core_facts, sentence_kinds
+from memory_pipeline.text.score.sentence_kinds import likely
 
 MEMORY_TYPES: Final = ("Decision", "Insight", "Pattern", "Preference", "Style", "Habit", "Context", "Memory")
 CATEGORIES: Final = ("episodic", "semantic", "procedural", "opinion", "core")
@@ -51,21 +52,14 @@ CORE_KINDS: Final = ("identity", "health", "safety")
 """Kinds of sentences about the owner of which the lasting and harmful ones make a memory core."""
 CORE_HARM: Final = 2.0
 """Least harm, 0..3, if a core memory were forgotten: core memories are never forgotten, so few are."""
-_LIKELY: Final = 0.5
 
 
 def inferred(readings: pl.Series) -> pl.DataFrame:
     """Return type, category and importance of texts by what the reader says of them, and how likely they refer back.
 
-    The most important sentence speaks for a text. What is asked, merely possible or idle talk is a
-    `Memory` and `episodic`, and so is a text that was not read.
-
-    Args:
-        readings: as `core_facts.read` returns them.
-
-    Returns:
-        memory_type, category, importance (0..1) and refers_back (see `core_facts.referring`), one row per text; the
-        last two are null for a text that was not read.
+    The most important sentence speaks for a text. What is asked, merely possible or idle talk is a `Memory` and
+    `episodic`, and so is a text that was not read. Takes what `core_facts.read` returns; gives memory_type, category,
+    importance (0..1) and refers_back (see `core_facts.referring`), the last two null for a text that was not read.
     """
     texts, numbers = core_facts.unpacked(readings)
     order = np.lexsort((np.arange(len(texts)), -sentence_kinds.importance(numbers), texts))
@@ -73,15 +67,10 @@ def inferred(readings: pl.Series) -> pl.DataFrame:
     best = numbers[order][first]
     names = sentence_kinds.GROUPS["kind"]
     kind = np.stack([sentence_kinds.probability(best, "kind", name) for name in names], axis=1).argmax(axis=1)
-    holds = sentence_kinds.probability(best, "holds", "lasting", "current") >= _LIKELY
-    idle = sentence_kinds.probability(best, "stance", "possible", "asked", "idle") >= _LIKELY
-    core = (
-        (sentence_kinds.probability(best, "kind", *CORE_KINDS) >= _LIKELY)
-        & (sentence_kinds.probability(best, "whom", "owner") >= _LIKELY)
-        & (sentence_kinds.probability(best, "holds", "lasting") >= _LIKELY)
-        & (sentence_kinds.expected(best, "harm") >= CORE_HARM)
-        & ~idle
-    )
+    holds = likely(best, "holds", "lasting", "current")
+    idle = likely(best, "stance", "possible", "asked", "idle")
+    of_owner = likely(best, "kind", *CORE_KINDS) & likely(best, "whom", "owner") & likely(best, "holds", "lasting")
+    core = of_owner & (sentence_kinds.expected(best, "harm") >= CORE_HARM) & ~idle
     known = {"memory_type": np.full(len(readings), FALLBACK_TYPE, object)}
     known["category"] = np.full(len(readings), FALLBACK_CATEGORY, object)
     for place, column in enumerate(known.values()):

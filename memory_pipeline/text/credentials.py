@@ -106,11 +106,7 @@ def redacted(text: str) -> str:
 
 
 def refuse(name: str, value: str) -> None:
-    """Refuse an id that is a credential: redacted, it would be the id of something else.
-
-    Raises:
-        ValueError: it holds one; names it.
-    """
+    """Raise ValueError for an id that is a credential: redacted, it would be the id of something else."""
     if (shown := redacted(value)) != value:
         raise ValueError(f"{redacted(name)} holds a credential ({shown[:60]}); give an id without one")
 

@@ -29,12 +29,10 @@ _MARKUP: Final = " \t\r*#>|`_-•"
 
 
 def texts(memories: pl.DataFrame) -> pl.DataFrame:
-    """Return distinct texts of memories, one row per profile and text.
+    """Return distinct texts of memories, one row per profile and text, sorted by key.
 
-    Stubs are left out, since they hold only the beginning of their text.
-
-    Returns:
-        profile_id, content_hash, speaker, content (to read) and embedded (text to embed), sorted by key.
+    The columns are profile_id, content_hash, speaker, content (to read) and embedded (text to embed). Stubs are left
+    out, since they hold only the beginning of their text.
     """
     return (
         memories.filter(pl.col("lifecycle") != Lifecycle.STUB.value)
@@ -45,13 +43,10 @@ def texts(memories: pl.DataFrame) -> pl.DataFrame:
 
 
 def enrich(texts: pl.DataFrame) -> pl.DataFrame:
-    """Enrich texts with language, keywords, facts, gist and rule importance.
+    """Enrich texts with language, keywords, facts, gist and rule importance: rows of `enrichment`.
 
-    Args:
-        texts: profile_id, content_hash, content; duplicates are ignored.
-
-    Returns:
-        Rows of `enrichment`. Cost: about 80 s for a million short texts on one core.
+    Takes profile_id, content_hash and content; duplicates are ignored. Cost: about 80 s for a million short texts on
+    one core.
     """
     distinct = texts.select("profile_id", "content_hash", "content").unique(["profile_id", "content_hash"])
     chunks = [_enrich(chunk) for chunk in distinct.iter_slices(_CHUNK)]

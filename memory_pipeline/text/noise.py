@@ -44,13 +44,7 @@ _LONGEST_EMPTY: Final = 60
 
 
 def reason(text: str, speaker: str | None = None) -> str | None:
-    """Return why a text is no memory, for people; None if it may be one.
-
-    Args:
-        speaker: who said it.
-
-    Cost: linear in the length of the text.
-    """
+    """Return why a text of a speaker is no memory, for people; None if it may be one. Cost: linear in its length."""
     body, role = _unfenced(text.strip()), (speaker or "").strip().lower()
     return next((why for why, is_so in _KINDS.items() if is_so(body, role)), None)
 

@@ -90,11 +90,7 @@ class Piece:
 
 
 def pieces(text: str, headings: Collection[str] = ()) -> list[Piece]:
-    """Return the lines of a text; joined, they are the text.
-
-    Args:
-        headings: headings under which memories are shown.
-    """
+    """Return the lines of a text; joined, they are the text. Memories are also shown under the given headings."""
     known = {name.replace("_", " ").casefold() for name in (*headings, *_HEADINGS)}
     heading = re.compile(rf"(?<!#)## (?:{'|'.join(sorted(map(re.escape, known)))})(?!\w)")
     cuts = {0, len(text)} | {cut.start() for cut in re.finditer(_CUTS, text)}
@@ -120,12 +116,7 @@ def sentences(piece: Piece) -> list[Piece]:
 
 
 def piece_of(raw: str, headings: Collection[str] = ()) -> Piece:
-    """Return a line with what its marks say.
-
-    Args:
-        raw: the line.
-        headings: headings under which memories are shown, in lower case.
-    """
+    """Return a line with what its marks say; memories are shown under the given headings, in lower case."""
     before = _BEFORE.match(raw)
     body = raw[before.end() if before else 0 :].rstrip()
     after = _AFTER.search(body) if body.endswith((")", "*", "`")) else _SCORED.search(body)

@@ -1,7 +1,4 @@
-"""Extracts from texts what later stages read.
-
-Not here: how a text is read (`text.enrich`, `text.embed`).
-"""
+"""Extracts from texts what later stages read. Not here: how a text is read (`text.enrich`, `text.embed`)."""
 
 from typing import NamedTuple
 

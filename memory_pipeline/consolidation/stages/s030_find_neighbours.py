@@ -1,7 +1,4 @@
-"""Finds pairs of memories that say nearly the same.
-
-Not here: the comparison (`edges.neighbours`).
-"""
+"""Finds pairs of memories that say nearly the same. Not here: the comparison (`edges.neighbours`)."""
 
 from typing import NamedTuple
 

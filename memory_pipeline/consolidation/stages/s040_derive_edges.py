@@ -1,7 +1,4 @@
-"""Derives the edges that are never decided.
-
-Not here: the rules (`edges.associations`).
-"""
+"""Derives the edges that are never decided. Not here: the rules (`edges.associations`)."""
 
 from typing import NamedTuple
 

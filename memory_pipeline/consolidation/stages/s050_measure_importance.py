@@ -1,7 +1,4 @@
-"""Measures importance and centrality.
-
-Not here: the measures (`edges.centrality`).
-"""
+"""Measures importance and centrality. Not here: the measures (`edges.centrality`)."""
 
 from typing import NamedTuple
 

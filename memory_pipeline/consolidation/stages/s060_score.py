@@ -1,7 +1,4 @@
-"""Scores the live memories.
-
-Not here: the formulas (`scoring`).
-"""
+"""Scores the live memories. Not here: the formulas (`scoring`)."""
 
 from typing import NamedTuple
 

@@ -1,7 +1,4 @@
-"""Defers what exceeds the run's row limit.
-
-Not here: the order of deferral (`deferral`).
-"""
+"""Defers what exceeds the run's row limit. Not here: the order of deferral (`deferral`)."""
 
 from typing import NamedTuple
 

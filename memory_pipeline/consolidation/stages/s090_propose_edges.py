@@ -1,7 +1,4 @@
-"""Proposes new edges.
-
-Not here: the rules (`edges.associations`).
-"""
+"""Proposes new edges. Not here: the rules (`edges.associations`)."""
 
 from typing import NamedTuple
 

@@ -1,7 +1,4 @@
-"""Unites all edges at their present weight.
-
-Not here: strengthening and decay (`edges.associations`).
-"""
+"""Unites all edges at their present weight. Not here: strengthening and decay (`edges.associations`)."""
 
 from typing import NamedTuple
 

@@ -1,7 +1,4 @@
-"""Asks a language model for wordings and facts.
-
-Not here: what is asked (`model_requests`), and the client (`llm/`).
-"""
+"""Asks a language model for wordings and facts. Not here: what is asked (`model_requests`), and the client (`llm/`)."""
 
 from typing import NamedTuple
 

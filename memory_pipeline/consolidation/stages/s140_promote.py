@@ -1,7 +1,4 @@
-"""Promotes memories.
-
-Not here: the rules (`promotion`).
-"""
+"""Promotes memories. Not here: the rules (`promotion`)."""
 
 from typing import NamedTuple
 

@@ -1,7 +1,4 @@
-"""Compiles core memory.
-
-Not here: what a block holds (`core_memory`, `core_profile`).
-"""
+"""Compiles core memory. Not here: what a block holds (`core_memory`, `core_profile`)."""
 
 from typing import NamedTuple
 

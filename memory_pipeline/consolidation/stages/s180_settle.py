@@ -132,11 +132,8 @@ def _after(
 ) -> tuple[dict[str, pl.DataFrame], Added]:
     """Return the tables of a state, and what describes it, after decisions; and the rows that new summaries add.
 
-    Args:
-        context: of the run.
-        before: tables of profiles about which something was decided, by name.
-        plan: table `consolidation_plan`.
-        committed: decisions in force that were committed at the plan's instant.
+    `before` has the tables of profiles about which something was decided; `committed` the decisions in force that were
+    committed at the plan's instant.
     """
     after = planning.post_state(
         state=State(

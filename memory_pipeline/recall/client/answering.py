@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import fields, replace
 from datetime import UTC, datetime, tzinfo
 from typing import Any, Final
 
@@ -16,23 +16,6 @@ from memory_pipeline.recall.rank import paging
 from memory_pipeline.recall.rank.confidence import CONFIDENT
 from memory_pipeline.schemas import LIVE, EventType
 from memory_pipeline.text.compare.nearest_sentences import nearest_sentences
-
-_MEMORY_COLUMNS: Final = ("profile_id", "kind", "content", "speaker", "memory_type", "session_id", "lifecycle")
-"""Columns of an answer that come from the table `memories`."""
-_RANKING_COLUMNS: Final = (
-    "memory_id",
-    "text",
-    "heading",
-    "score",
-    "rank",
-    "tokens",
-    "current",
-    "holds_from",
-    "closed_by",
-    "ended",
-    "expanded",
-)
-"""Columns of an answer that come from the ranking."""
 
 _DECIMALS: Final = 6
 """Decimals of a score that is recorded."""
@@ -58,10 +41,12 @@ def answer(
     recalled = [
         _recalled(
             hit,
-            as_of=as_of,
-            zone=zone,
+            as_of,
+            zone,
             outdated_from=min((newer[name]["at"] for name in hit["outdated_by"]), default=None),
-            outdated_sentences=sentences.get(hit["memory_id"], ()),
+            outdated_sentences=[
+                replace(one, since=one.since.astimezone(zone)) for one in sentences.get(hit["memory_id"], ())
+            ],
             newer_text=_newest(newer, (hit["closed_by"],)) or _newest(newer, hit["outdated_by"]),
             conflict_text=_newest(newer, hit["conflicts"]),
         )
@@ -126,34 +111,22 @@ def _outdated_sentences(
     return {name: tuple(DoubtedSentence(**one) for one in found) for name, found in doubts.iter_rows()}
 
 
-def _recalled(
-    hit: Mapping[str, Any],
-    *,
-    as_of: datetime,
-    zone: tzinfo,
-    outdated_from: datetime | None,
-    outdated_sentences: tuple[DoubtedSentence, ...],
-    newer_text: str | None,
-    conflict_text: str | None,
-) -> Recalled:
+def _recalled(hit: Mapping[str, Any], as_of: datetime, zone: tzinfo, **found: Any) -> Recalled:
+    """Return the memory of a row of a ranking, with what was found of newer ones, its instants in a time zone."""
     row = hit["memory"]
-    from_ranking = {name: hit[name] for name in _RANKING_COLUMNS}
-    return Recalled(
-        **in_zone(from_ranking, zone),
-        **{name: row[name] for name in _MEMORY_COLUMNS},
-        created_at=(row["said_at"] or row["created_at"]).astimezone(zone),
-        passage=None if hit["passage"] is None else Passage(**hit["passage"]),
-        parts=tuple(Part(**part) for part in hit["parts"]),
-        closed_statements=tuple(closed_statements(row["closed_statements"], as_of, zone)),
-        outdated_by=tuple(hit["outdated_by"]),
-        outdated_from=outdated_from and outdated_from.astimezone(zone),
-        outdated_sentences=tuple(replace(one, since=one.since.astimezone(zone)) for one in outdated_sentences),
-        newer_text=newer_text,
-        conflicts=tuple(hit["conflicts"]),
-        conflict_text=conflict_text,
-        deep=row["lifecycle"] not in LIVE,
-        undated=whereabouts.is_undated(json.loads(row["metadata"] or "{}")),
-    )
+    known: dict[str, Any] = {
+        **row,
+        **hit,
+        **found,
+        "created_at": row["said_at"] or row["created_at"],
+        "passage": None if hit["passage"] is None else Passage(**hit["passage"]),
+        "parts": [Part(**part) for part in hit["parts"]],
+        "closed_statements": closed_statements(row["closed_statements"], as_of, zone),
+        "deep": row["lifecycle"] not in LIVE,
+        "undated": whereabouts.is_undated(json.loads(row["metadata"] or "{}")),
+    }
+    values = {name: tuple(value) if isinstance(value, list) else value for name, value in known.items()}
+    return Recalled(**in_zone({field.name: values[field.name] for field in fields(Recalled)}, zone))
 
 
 def access_events(answer: Answer, profile_id: str) -> list[dict[str, Any]]:

@@ -2,14 +2,14 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 from operator import itemgetter
 from typing import Any, Final
 
 from memory_pipeline.consolidation.edges.edge_rows import PROPOSED
 from memory_pipeline.consolidation.questions import PEOPLE
 from memory_pipeline.recall import wording
-from memory_pipeline.recall.models import Part
+from memory_pipeline.recall.models import Part, as_json
 from memory_pipeline.recall.rank.reasons import reasons
 from memory_pipeline.schemas import Action, EventType, Lifecycle
 from memory_pipeline.text.compare.judge import ASIDE
@@ -83,7 +83,7 @@ class Explanation:
 
     def to_dict(self) -> dict[str, Any]:
         """Return all fields as JSON values, instants as ISO 8601 text."""
-        return {name: _plain(value) for name, value in asdict(self).items()}
+        return as_json(asdict(self))
 
     def text(self) -> str:
         """Return the explanation in sentences, one a line; long lists are cut, and numbers are left to `to_dict`."""
@@ -308,14 +308,6 @@ def _listed(parts: Sequence[str]) -> str:
 
 def _quoted(text: str) -> str:
     return f"\u201c{one_line(preview(text, _WORDS))}\u201d"
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, datetime):
-        return value.astimezone(UTC).isoformat()
-    if isinstance(value, Mapping):
-        return {name: _plain(inner) for name, inner in value.items()}
-    return [_plain(inner) for inner in value] if isinstance(value, list | tuple) else value
 
 
 def _enclosed(line: str) -> str:

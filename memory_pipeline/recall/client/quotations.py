@@ -10,7 +10,6 @@ import logging
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
-from datetime import datetime
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
@@ -25,13 +24,14 @@ from memory_pipeline.recall.index.postings import keys
 from memory_pipeline.recall.index.sessions import SAID_AT
 from memory_pipeline.settings import Settings
 from memory_pipeline.text import noise, quoting, shown_lines
+from memory_pipeline.text.arrays import Integers
 from memory_pipeline.text.parse import tokens
 from memory_pipeline.text.parse.speakers import ASSISTANTS
 
 if TYPE_CHECKING:
-    from memory_pipeline.recall.arrays import Integers
     from memory_pipeline.recall.index.memory_index import Index
     from memory_pipeline.recall.live.state import State, StateCache
+    from memory_pipeline.text.arrays import Integers
 
 QUOTED: Final = "quoted_memories"
 """Key of the metadata that holds the ids of the memories that a text quoted."""
@@ -65,16 +65,12 @@ def separated(
     marked: bool = False,
     filters: bool = True,
 ) -> list[Separated]:
-    """Return events with texts that quote nothing and are memories (see `text/noise`), in order.
+    """Return events of a profile with texts that quote nothing and are memories (see `text/noise`), in order.
 
-    Cost: a glance at each text; for those that carry marks, and for turns of agents, proportional to their length.
-
-    Args:
-        events: events of one profile; those that store no memory stay as they are.
-        state: returns the profile's memories; called only if a text may quote.
-        headings: names of the blocks of core memory.
-        marked: read only texts that carry marks, not every turn of an agent.
-        filters: leave out what is no memory; what is protected stays.
+    Events that store no memory stay as they are, and so does what is protected; without `filters` texts that are no
+    memory do too. The state is asked for only if a text may quote; the headings are names of blocks of core memory.
+    `marked` reads only texts that carry marks, not every turn of an agent. Cost: a glance at each text; for those that
+    carry marks, and for turns of agents, proportional to their length.
     """
     noisy = _noise(events) if filters else {}
     read = {
@@ -173,7 +169,7 @@ def _by_agent(event: Event) -> bool:
 
 def _separated(event: Event, read: list[shown_lines.Piece], sources: quoting.Sources) -> Separated:
     by = event.occurred_at if event.occurred_at < event.recorded_at else None
-    find = partial(_find, sources, but=event.memory_id, by=by)
+    find = partial(sources.find, but=event.memory_id, by=by)
     own = quoting.own(read, find, by_agent=_by_agent(event))
     if own is None or not own.quoted or not isinstance(event.payload, Stored):
         return Separated(event, ())
@@ -182,12 +178,6 @@ def _separated(event: Event, read: list[shown_lines.Piece], sources: quoting.Sou
     metadata = canonical_json({**json.loads(event.payload.metadata or "{}"), QUOTED: [*own.quoted]})
     payload = event.payload.model_copy(update={"content": own.text, "metadata": metadata})
     return Separated(event.model_copy(update={"payload": payload}), own.quoted)
-
-
-def _find(
-    sources: quoting.Sources, piece: shown_lines.Piece, *, but: str | None, by: datetime | None
-) -> quoting.Found | None:
-    return sources.find(piece, but=but, by=by)
 
 
 def _add_candidates(sources: quoting.Sources, index: "Index", pieces: Iterable[shown_lines.Piece]) -> None:

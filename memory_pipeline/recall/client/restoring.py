@@ -37,11 +37,8 @@ def restore(lake: Lake, memory_id: str, *, profile_id: str, now: datetime) -> pl
     """Undo every decision that took a memory out of the live set or trimmed it, and return them.
 
     A summary that replaced it stays and keeps representing its other members. The undone decisions are not proposed
-    again for the same text unless a run asks for it.
-
-    Raises:
-        NothingToRestore: no such decision is in force.
-        Conflict: the profile was changed concurrently; nothing was written.
+    again for the same text unless a run asks for it. Raises NothingToRestore: no such decision is in force; Conflict:
+    the profile was changed concurrently, and nothing was written.
     """
     heads = lake.ledger.heads([profile_id])  # read first, so that a concurrent commit makes this a conflict
     in_force = undo.in_force(lake, [profile_id])

@@ -13,7 +13,6 @@ import numpy as np
 import polars as pl
 
 from memory_pipeline.consolidation import expiry, whereabouts
-from memory_pipeline.recall.arrays import Floats, Integers, Marks
 from memory_pipeline.recall.index.passages import CUES, Passages
 from memory_pipeline.recall.index.postings import Postings
 from memory_pipeline.recall.index.row_ids import RowIds
@@ -21,6 +20,7 @@ from memory_pipeline.recall.index.sessions import SAID_AT, Sessions
 from memory_pipeline.recall.index.standing import Standing
 from memory_pipeline.recall.index.vector_rows import VectorRows
 from memory_pipeline.schemas import Lifecycle
+from memory_pipeline.text.arrays import Floats, Integers, Marks
 from memory_pipeline.text.embed.embedding import HashingEmbedder
 from memory_pipeline.text.parse.speakers import ASSISTANTS
 
@@ -182,13 +182,8 @@ class Index:
     def build(cls, memories: pl.DataFrame, vectors: pl.DataFrame, *, model: str) -> Self:
         """Build the index of one profile. Cost: about 5 s for 100,000 short memories on one core.
 
-        Args:
-            memories: table `memories`; deleted and erased rows are ignored.
-            vectors: table `vectors`; those of other embedders are ignored, and a memory may lack one.
-            model: name of the embedder.
-
-        Raises:
-            ValueError: the rows belong to more than one profile, or a memory occurs more than once.
+        Deleted and erased memories are ignored, and vectors of other embedders; a memory may lack one. Raises
+        ValueError: the rows belong to more than one profile, or a memory occurs more than once.
         """
         rows = _recallable(memories)
         texts = rows.select(whereabouts.searched()).to_series()
@@ -346,9 +341,7 @@ def _arranged(index: Index, order: Integers) -> Index:
 
 def _passages(passages: Passages, order: Integers) -> tuple[Passages, Integers]:
     """Select the passages of some rows in the order of the rows, and return their former positions too."""
-    first, last = passages.bounds(order)
-    sizes = last - first
-    taken = np.repeat(first - np.cumsum(sizes) + sizes, sizes) + np.arange(int(sizes.sum()))
+    taken, sizes = passages.of_rows(order)
     position = np.full(len(passages.row), -1, dtype=np.int64)
     position[taken] = np.arange(len(taken))
     spans = passages.spans.copy()

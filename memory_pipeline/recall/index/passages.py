@@ -13,11 +13,11 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from memory_pipeline.recall.arrays import Floats, Integers
+from memory_pipeline.text.arrays import Floats, Integers, ranges
 from memory_pipeline.text.lang.ascii_patterns import contains, found
 from memory_pipeline.text.lang.en.lexicon import FIRST_PERSON, LISTS
 from memory_pipeline.text.lang.identification import identify, identify_one
-from memory_pipeline.text.lang.word_lists import any_of
+from memory_pipeline.text.lang.word_lists import any_of, expressions
 from memory_pipeline.text.parse import dates, facts, tokens
 from memory_pipeline.text.parse.sentences import split_sentences
 from memory_pipeline.text.score import clause_value
@@ -35,23 +35,20 @@ _LISTS: Final = {
 """Lists that expressions name."""
 
 
-def _telling(name: str) -> str:
+def _filled(name: str) -> str:
     text = _WORDS.text(name)
     for mark, pattern in _LISTS.items():
         text = text.replace(mark, pattern)
-    return any_of(text)
+    return text
 
 
-_ORDERED: Final = _LISTS["{ordered}"]
+def _telling(name: str) -> str:
+    return any_of(_filled(name))
+
+
 _PATTERNS: Final = {
     **{name: _telling(name) for name in ("duration", "reason", "place", "person", "wish")},
-    "standing": _telling("standing")
-    + r"|^\W*(?:please,? )?(?:always |only )?(?:answer|reply|respond|write|speak|talk)(?: to me)?(?: only)? in"
-    r" \p{L}+(?: only| please)?\W*$"
-    r"|^\W*(?:please,? )?(?:use|quote|cite) [^.!?]{1,40} only\W*$"
-    + rf"|(?:^|[.!?\n]\s)\W*(?:please,? )?(?:always|never|don't ever|do not ever) {_ORDERED}(?-u:\b)"
-    + r"|(?:^|[.!?\n]\s)\W*(?:when|whenever|every time|each time) you (?:answer|reply|respond|write|give|show|explain"
-    r"|suggest|recommend|list|format|summari[sz]e)(?-u:\b)",
+    "standing": "|".join((_telling("standing"), *expressions(_filled("standing_forms")))),
     "preference": _telling("preference"),
     "first_person": any_of(";".join(sorted(word for word in FIRST_PERSON if word.isalpha())) + ";i'(?:m|ve|d|ll)"),
 }
@@ -124,6 +121,11 @@ class Passages:
     def bounds(self, rows: Integers) -> tuple[Integers, Integers]:
         """Return the first passage of each memory, and the passage after its last."""
         return np.searchsorted(self.row, rows), np.searchsorted(self.row, rows, side="right")
+
+    def of_rows(self, rows: Integers) -> tuple[Integers, Integers]:
+        """Return the passages of some memories, one memory after the other, and how many each has."""
+        first, last = self.bounds(rows)
+        return ranges(first, last - first), last - first
 
     def joined(self, later: Self, first_row: int) -> Self:
         """Append the passages of later memories, whose rows count from `first_row`."""

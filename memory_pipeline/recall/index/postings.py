@@ -13,7 +13,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from memory_pipeline.recall.arrays import Floats, Integers, Keys
+from memory_pipeline.text.arrays import Floats, Integers, Keys, ranges
 from memory_pipeline.text.lang import folding
 from memory_pipeline.text.lang.ascii_patterns import is_ascii
 from memory_pipeline.text.lang.en.stemming import stem
@@ -174,7 +174,7 @@ class Postings:
                 hits = np.flatnonzero(segment.keys[at] == keys)
                 begin = segment.starts[at[hits]]
                 sizes = segment.starts[at[hits] + 1] - begin
-                run = _runs(begin, sizes)
+                run = ranges(begin, sizes)
                 parts.append((np.repeat(hits, sizes), segment.units[run], segment.counts[run]))
         word, numbers, counts = map(np.concatenate, zip(*parts, strict=True))
         return word, numbers, counts
@@ -217,7 +217,7 @@ class Postings:
             chosen = np.flatnonzero(owners == owner)
             local = numbers[chosen] - segment.first
             begin, sizes = segment.own_starts[local], segment.own_starts[local + 1] - segment.own_starts[local]
-            at = _runs(begin, sizes)
+            at = ranges(begin, sizes)
             places.append(np.repeat(chosen, sizes))
             keys.append(segment.own_keys[at])
             counts.append(segment.own_counts[at])
@@ -232,11 +232,6 @@ class Postings:
 
 _NO_POSTINGS: Final = (np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64), np.zeros(0))
 _NONE: Final[tuple[Keys, Floats]] = (np.zeros(0, dtype=np.uint64), np.zeros(0))
-
-
-def _runs(begin: Integers, sizes: Integers) -> Integers:
-    """Concatenate ranges with the given starts and sizes."""
-    return np.repeat(begin - np.cumsum(sizes) + sizes, sizes) + np.arange(int(sizes.sum()))
 
 
 def _count(keys: Keys, words: Keys, counts: Floats | Integers) -> Floats:

@@ -8,81 +8,29 @@ from typing import Final
 
 import numpy as np
 
-from memory_pipeline.recall.arrays import Floats, Integers, Keys
 from memory_pipeline.recall.index.postings import keys
+from memory_pipeline.text.arrays import Floats, Integers, Keys
 from memory_pipeline.text.lang import folding
+from memory_pipeline.text.lang.en.lexicon import LISTS
 from memory_pipeline.text.lang.en.stemming import stem as english_stem
 from memory_pipeline.text.lang.registry import ENGLISH, pack
 from memory_pipeline.text.parse import dates, facts, tokens
 from memory_pipeline.text.parse.glosses import gloss
 from memory_pipeline.text.parse.speakers import ASSISTANTS, USERS
 
-_KINDS: Final = (
-    (
-        "wish",
-        (
-            r"\b(?:can|could|would|will) you (?:please )?(?:show|help|explain|write|give|suggest|recommend"
-            r"|walk|make|create|draft|tell me how|describe|provide|guide|teach|plan|find|list some)\b"
-            r"|^how (?:do|should|can|could|would) (?:i|we|you|one)\b|\b(?:do|would) you (?:suggest|recommend"
-            r"|advise)\b|\bshould i\b|^(?:please|help me|show me|explain|suggest|recommend)\b"
-            r"|^(?:i'm (?:looking|planning|trying|thinking|working)|i (?:want|need|would like|'d like) to)\b"
-            r"|\bif i\b.*\bhow (?:do|should|can) i\b"
-        ),
-    ),
-    (
-        "duration",
-        (
-            r"^how long\b|\bhow (?:many|much) (?:more )?(?:second|minute|hour|day|night|week|month|year"
-            r"|decade)s?\b|\bhow old\b"
-        ),
-    ),
-    (
-        "number",
-        (
-            r"\bhow (?:many|much|often|far|tall|big|large)\b|\bwhat (?:is |was )?(?:the )?(?:number"
-            r"|percentage|amount|price|cost|score|total|rate)\b"
-        ),
-    ),
-    (
-        "date",
-        (
-            r"\bwhen (?:exactly |else )?(?:did|do|does|is|was|were|are|am|will|would|has|have|had|can|could|should)\b"
-            r"|\bwhen\W*$"
-            r"|\b(?:since|until|till|and|know|remember|say|said|me) when\b"
-            r"|\b(?:what|which|on what|in which|in what) (?:date|day|month|year|time|week|season)\b"
-            r"|\bdeadline\b|\bhow long ago\b"
-        ),
-    ),
-    (
-        "place",
-        (
-            r"\bwhere\b|\b(?:what|which|in which|in what) (?:city|country|state|place|town|area|location"
-            r"|venue|museum|park|beach|restaurant)\b"
-        ),
-    ),
-    ("person", r"\bwho(?:m|se)?\b|\b(?:what|which) (?:person|people|friend|relative|family member|colleague)s?\b"),
-    (
-        "reason",
-        (
-            r"\bwhy\b|\bhow come\b|\bwhat (?:motivated|inspired|made|led|caused|prompted)\b|\b(?:reason"
-            r"|motivation|inspiration)s?\b"
-        ),
-    ),
-    (
-        "name",
-        (
-            r"\b(?:what|which)\b.*\b(?:name|names|called|title|band|book|movie|film|song|game|brand|breed"
-            r"|artist|author)s?\b"
-        ),
-    ),
-)
-"""Kinds of answer and the patterns of queries for them; the first match counts."""
+_WORDS: Final = LISTS.section("queries")
 
-_NOW: Final = re.compile(
-    r"\b(?:currently|current|now|right now|nowadays|these days|at the moment|at present|presently"
-    r"|as of now|as of today|today|still"
-    r"|latest|newest|most recent|most recently|up to date|up-to-date|so far|to date|any ?more|any longer|lately)\b"
-)
+
+def _any(name: str) -> re.Pattern[str]:
+    return re.compile("|".join(_WORDS.expressions(name)))
+
+
+_KINDS: Final = {
+    kind: _any(kind) for kind in ("wish", "duration", "number", "date", "place", "person", "reason", "name")
+}
+"""Kinds of answer and what queries for them say; the first match counts."""
+_NOW: Final = _any("now")
+_NOT_NOW: Final = _any("not_now")
 _LEAD: Final = r"(?:(?:and|so|but|ok|okay|hey|please|remind me|tell me|do you know|can you tell me)\W+)*"
 _PRESENT: Final = re.compile(
     rf"^{_LEAD}(?:what|which|when|where|who|whose|how (?:many|much|often|long|old|big|far|tall))\b"
@@ -91,58 +39,24 @@ _PRESENT: Final = re.compile(
     r"|(?:has|have)(?:n't)? (?:[\w'-]+ ){1,4}got\b)"
 )
 """Asks in the present tense for a value, or whether something holds. "Has she been there?" asks for the past."""
-_PAST: Final = re.compile(
-    r"\b(?:did|was|were|had|used to|previous|previously|earlier|originally|original|initially|initial"
-    r"|formerly|former|back then"
-    r"|before|ago|first|yesterday|between|last (?:week|month|year|night|time|summer|winter|spring"
-    r"|fall|autumn|[a-z]+day)"
-    r"|in (?:19|20)[0-9]{2}|in total|altogether|across|over time|changed?|evolved?|mention(?:ed)?|said"
-    r"|(?:has|have)(?:n't)? [^.!?]*?\bever"
-    r"|(?:what|which) (?:[\w'-]+ ){0,4}?[\w'-]*[^\W's]s (?:has|have)(?:n't)?)\b"
-)
-"""Asks for the past, or for everything up to now: "Has she ever …", "Which books has she read?"."""
-_OF_THE_FIRST: Final = re.compile(r"\b(?:of|for|with|[a-z]{3,}ing) (?:the|my|our|your|his|her|their) first\b")
-""""first" that identifies a thing rather than a time: "the deadline of the first sprint"."""
+_PAST: Final = _any("past")
+_OF_THE_FIRST: Final = _any("of_the_first")
 _VALUE: Final = re.compile(
     rf"^(?:[\w ']{{1,30}}, )?{_LEAD}(?:(?:on|in|at|by|from|for|to|with|since|until|under|about|of) )?"
     r"(?:what|which|when|where|who|whom|whose|how (?:many|much|often|long|old|big|far|tall))\b"
     r"|^(?:am|is|are|do|does|can|will|may|must|should|has|have)(?:n't)? (?!you\b)"
 )
 """Asks for a value, or whether something is so, in any tense."""
-_PAST_TENSE: Final = re.compile(r"\b(?:did|was|were|had)\b")
-"""Past tense: "on Monday" then means the last Monday."""
-_POLAR: Final = re.compile(
-    r"^(?:\W*(?:so|and|but|hey|ok)\W+)?(?:have|has|had|did|do|does|am|is|are|was|were|can|could|will|would)(?:n't)?\s"
-)
-_ASKING: Final = re.compile(r"\?|\b(?:who|whom|whose|what|which|when|where|why|how)\b")
-_DATED: Final = re.compile(
-    r"[0-9]|days?\b|night\b|week|month|year|decade|quarter|tomorrow|\b(?:spring|summer|autumn|fall|winter|morning|evening)\b"
-    r"|\b(?:tues?|thur?s?|fri|sept?|jan|feb|mar|apr|june?|july?|aug|oct|nov|dec)\b|january|february|march|april|may\b|august"
-    r"|september|october|november|december"
-)
-"""A text without any of these names no date."""
-_SELF: Final = re.compile(r"\b(?:i|i'm|i've|i'd|i'll|me|my|mine|myself|we|our|ours|us)\b")
-_YOU: Final = re.compile(
-    r"\b(?:did|have|had|were|was) you (?:recommend|suggest|advise|propose|say|tell"
-    r"|give|explain|mention|provide|list|describe)|\byou (?:recommended|suggested|advised|proposed"
-    r"|said|told|gave|explained|mentioned|provided|listed|described)|\byour (?:advice|suggestions?"
-    r"|recommendations?|answers?)\b"
-)
-_RETROSPECTIVE: Final = re.compile(
-    r"\b(?:did|have|has|had|was|were) (?:i|we|you|my|our)\b|\bwhen (?:did|does|is|was)\b"
-    r"|\b(?:i|we|you) (?:said|mentioned|told|asked|brought|discussed|did|had|was|were|used|recommended|suggested)\b"
-    r"|\b(?:summary|summari[sz]e|in order|order in which|conversations?)\b"
-)
-"""Signs that a query asks for what was said or done, not for help."""
+_PAST_TENSE: Final = _any("past_tense")
+_POLAR: Final = _any("polar")
+_ASKING: Final = _any("asking")
+_DATED: Final = _any("dated")
+_SELF: Final = _any("self")
+_YOU: Final = _any("you")
+_RETROSPECTIVE: Final = _any("retrospective")
 _LISTED: Final = re.compile(r"(?:'s)?[\s,/&]*(?:and|or)?[\s,/&]*")
 """Text between the names of an enumeration."""
-_FRAME_WORDS: Final = """
-mention mentioned tell told say said talk talked discuss discussed conversation conversations chat chats
-session sessions message messages question questions remember recall remind summary summarize summarise
-comprehensive overview list order walk item items aspect aspects bring brought different kind kinds type types
-name various several many much long often ever currently current now latest recent recently today please know
-"""
-_FRAME: Final = frozenset(english_stem(word) for word in _FRAME_WORDS.split())
+_FRAME: Final = frozenset(map(english_stem, _WORDS.listed("frame")))
 """Stems that refer to the memory itself rather than to its content."""
 FRAME_WEIGHT: Final = 0.3
 """Weight of a stem of `_FRAME`."""
@@ -221,7 +135,7 @@ def parse(text: str, *, now: datetime, speakers: tuple[str, ...], language: str 
     present = not past and bool(_PRESENT.search(plain))
     value = bool(_VALUE.search(plain))
     polar = bool(_POLAR.search(plain))
-    kind = next((kind for kind, pattern in _KINDS if re.search(pattern, plain)), None)
+    kind = next((kind for kind, pattern in _KINDS.items() if pattern.search(plain)), None)
     bare = not polar and kind != "wish" and not _ASKING.search(plain)
     spans = np.array(sorted({span for spans in dated.values() for span in spans}), dtype=np.int64).reshape(-1, 2)
     return Question(
@@ -235,7 +149,7 @@ def parse(text: str, *, now: datetime, speakers: tuple[str, ...], language: str 
         kind=kind,
         spans=spans,
         bounds=_beginnings(spans, now.tzinfo or UTC),
-        now=asked_now and not re.search(r"\b(?:used to|previous|before|ago|back then)\b", plain),
+        now=asked_now and not _NOT_NOW.search(plain),
         present=present,
         holds=asked_now or present or (value and not past and kind != "wish"),
         past=past,

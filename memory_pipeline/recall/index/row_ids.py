@@ -10,7 +10,7 @@ from typing import Final, Self
 
 import numpy as np
 
-from memory_pipeline.recall.arrays import Integers
+from memory_pipeline.text.arrays import Integers
 
 _SPARSE: Final = 2
 """Ratio of numbers to memories above which the numbers are assigned anew."""

@@ -8,7 +8,7 @@ from typing import Any, Final, Self
 import numpy as np
 import polars as pl
 
-from memory_pipeline.recall.arrays import Integers
+from memory_pipeline.text.arrays import Integers
 
 SAID_AT: Final = pl.coalesce("said_at", "created_at")
 """When a memory was said; a summary that replaced its members counts as said with the newest of them."""

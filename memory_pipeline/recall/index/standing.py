@@ -8,8 +8,8 @@ import polars as pl
 
 from memory_pipeline.consolidation.expiry import EXPIRES
 from memory_pipeline.consolidation.state.folding import ORIGINAL
-from memory_pipeline.recall.arrays import Integers, Marks
 from memory_pipeline.schemas import LIVE
+from memory_pipeline.text.arrays import Integers, Marks
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -10,7 +10,7 @@ from typing import Any, Final, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from memory_pipeline.recall.arrays import Integers, Matrix
+from memory_pipeline.text.arrays import Integers, Matrix
 
 FROM: Final = 20_000
 """Vectors of a profile from which on recall searches a graph; below it, comparing all of them is as good.

@@ -6,9 +6,9 @@ from typing import Final, Self
 import numpy as np
 import polars as pl
 
-from memory_pipeline.recall.arrays import Floats, Integers, Marks, Matrix
 from memory_pipeline.recall.index import vector_graph
 from memory_pipeline.recall.index.vector_graph import VectorGraph
+from memory_pipeline.text.arrays import Floats, Integers, Marks, Matrix
 
 _GROWTH: Final = 4
 _SPARSE: Final = 2

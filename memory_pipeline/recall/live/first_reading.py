@@ -13,7 +13,6 @@ from typing import Final, TypeVar
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
 from memory_pipeline.consolidation import core_sentences, judging, ownership, relation_guards, whereabouts
 from memory_pipeline.consolidation.change_detection import unanswered
@@ -21,6 +20,7 @@ from memory_pipeline.recall.index.memory_index import Index
 from memory_pipeline.recall.index.sessions import SAID_AT
 from memory_pipeline.recall.rank import fact_links
 from memory_pipeline.settings import Policy
+from memory_pipeline.text.arrays import Floats, Rows
 from memory_pipeline.text.compare import closeness, relation_reading
 from memory_pipeline.text.compare.judge import ASIDE
 from memory_pipeline.text.compare.judges import JUDGES
@@ -30,8 +30,6 @@ from memory_pipeline.text.lang.registry import ENGLISH
 from memory_pipeline.text.parse.speakers import USERS
 from memory_pipeline.text.score import core_facts, sentence_kinds
 
-Rows = NDArray[np.int64]
-Floats = NDArray[np.float64]
 Name = TypeVar("Name", str, int, tuple[str, str])
 V = TypeVar("V")
 
@@ -80,10 +78,6 @@ class FirstReading:
     def pairs(self, index: Index, rows: Sequence[int]) -> pl.DataFrame:
         """Return how some memories relate to the live ones nearest to them: `FOUND`, unrelated pairs left out.
 
-        Args:
-            index: the memories.
-            rows: those to compare.
-
         Cost: about 0.2 CPU s for a memory that is compared for the first time, then none: it and the tokens of its
         neighbours are read, and pairs one by one. The first call reads table `core_sentences`.
         """
@@ -99,18 +93,9 @@ class FirstReading:
     def others(self, query: str, index: Index, rows: Sequence[int]) -> Floats:
         """Return how surely a query asks about the owner while a memory tells of another person, or the reverse.
 
-        What a speaker with a name says is their own; whom it is about is not read.
-
-        Args:
-            query: the query.
-            index: the memories.
-            rows: those that may answer it.
-
-        Returns:
-            That, and how surely each tells of another person, [rows, 2], 0..1; zeros where the query may ask about
-            either.
-
-        Cost: 10 ms for the query and each sentence that was not read yet.
+        And how surely each tells of another person, [rows, 2], 0..1; zeros where the query may ask about either. What a
+        speaker with a name says is their own; whom it is about is not read. Cost: 10 ms for the query and each sentence
+        that was not read yet.
         """
         words = hash(query)  # of the words themselves, which may be erased, nothing is kept
         asked = self._asked.get(words) or _asked(query)
@@ -140,10 +125,7 @@ class FirstReading:
     def links(self, index: Index, rows: Sequence[int], answered: Callable[[], pl.DataFrame]) -> pl.DataFrame:
         """Return what `pairs` finds as links about facts (see `fact_links.pairs`), as sure as those of a run.
 
-        Args:
-            index: the memories.
-            rows: those to compare.
-            answered: returns the answers that count on pairs of memories, which are left out (`answers.standing`).
+        Pairs with an answer that counts (`answers.standing`) are left out.
         """
         found = self.pairs(index, rows).filter(judging.likely(self._policy))
         if found.height:

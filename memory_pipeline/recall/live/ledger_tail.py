@@ -9,6 +9,7 @@ import json
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Final
 
 import polars as pl
@@ -59,13 +60,10 @@ class LedgerTail:
     def __init__(
         self, lake: Lake, profile_id: str, *, seq: int, as_of: int, position: int, rows: Sequence[Row] | None = None
     ) -> None:
-        """Hold the tail of a profile (see `load_published`).
+        """Hold the tail of a profile (see `load_published`): rows that its tables lack, by default read once needed.
 
-        Args:
-            seq: ledger position up to which the run of the published tables read.
-            as_of: instant of that run, microseconds since 1970.
-            position: ledger position at which the published tables were read.
-            rows: ledger rows that those tables lack at that position; default: they are read once they are needed.
+        The run of the published tables read up to `seq` and is of the instant `as_of`, microseconds since 1970; the
+        tables were read at `position`.
         """
         self._rows: list[Row] = []
         self._unread = rows is None
@@ -76,11 +74,7 @@ class LedgerTail:
         self._position = position
         self._frame = TABLES["events"].empty()
         self._framed = 0
-        self._decisions: pl.DataFrame | None = None
-        self._summary_members: pl.DataFrame | None = None
-        self._summaries: frozenset[str] | None = None
         self._edges: pl.DataFrame | None = None
-        self._earlier_answers: pl.DataFrame | None = None
         self._about: dict[str, list[Row]] = {}
         self._pairs: list[tuple[str, str | None]] = []
         self.add(rows or ())
@@ -141,8 +135,8 @@ class LedgerTail:
             events = self._events() if not self._unread else event.frame(self._rows)
             return projection.project(events.filter(pl.col("memory_id").is_in(sorted(new)))).memories, new
         names = self._with_answered(names)
-        decisions = self._in_force()
-        members = self._members()
+        decisions = self._in_force
+        members = self._members
         closure = _connected(decisions, names)
         closure |= set(members.filter(pl.col("member").is_in(sorted(names)))["memory_id"])
         ends = sorted(closure)
@@ -206,7 +200,7 @@ class LedgerTail:
 
     def answers_and_changes(self) -> pl.DataFrame:
         """Return all answers of the profile about pairs of memories, and the updates of those memories (`events`)."""
-        given = pl.concat([self._answers(), self._events().filter(_ANSWER)])
+        given = pl.concat([self._answers, self._events().filter(_ANSWER)])
         if given.is_empty():
             return given
         with self._lake.ledger.reading() as transaction:
@@ -214,18 +208,17 @@ class LedgerTail:
         updates = [row for row in about if row[_TYPE] == EventType.UPDATED.value]
         return pl.concat([given, event.frame(self._lake.ledger.with_payloads(updates))])
 
+    @cached_property
     def _answers(self) -> pl.DataFrame:
-        """Return the answers before the tail (table `events`), read on demand."""
-        if self._earlier_answers is None:
-            with self._lake.ledger.reading() as transaction:
-                rows = profile_events.answers(transaction, self._profile, until=self._seq)
-            self._earlier_answers = event.frame(self._lake.ledger.with_payloads(rows))
-        return self._earlier_answers
+        """The answers before the tail (table `events`)."""
+        with self._lake.ledger.reading() as transaction:
+            rows = profile_events.answers(transaction, self._profile, until=self._seq)
+        return event.frame(self._lake.ledger.with_payloads(rows))
 
     def _with_answered(self, names: Collection[str]) -> set[str]:
         """Return memories together with all that answers connect to them, directly or indirectly."""
         self._read_all()
-        earlier = self._answers().select("memory_id", "target_id").iter_rows()
+        earlier = self._answers.select("memory_id", "target_id").iter_rows()
         return _joined(names, [*earlier, *self._pairs])
 
     def edges(self) -> pl.DataFrame:
@@ -277,34 +270,34 @@ class LedgerTail:
             self._framed = len(rows)
         return self._frame
 
+    @cached_property
     def _in_force(self) -> pl.DataFrame:
-        """Return the decisions in force, read on demand."""
-        if self._decisions is None:
-            decisions = self._lake.ledger.decisions(seq=self._position, profiles=[self._profile])
-            self._decisions = projection.unmasked(decisions, self._lake.ledger.reverted(seq=self._position))
-        return self._decisions
+        """The decisions in force."""
+        decisions = self._lake.ledger.decisions(seq=self._position, profiles=[self._profile])
+        return projection.unmasked(decisions, self._lake.ledger.reverted(seq=self._position))
 
+    @cached_property
     def _members(self) -> pl.DataFrame:
-        """Return the summaries that runs made, each with its members: memory_id and member, read on demand."""
-        if self._summary_members is None:
-            made = self._in_force().filter(pl.col("action") == Action.SUMMARISE.value)
-            listed = decision_json.read("after", {"members": decision_json.SUMMARY["members"]})
-            self._summary_members = (
-                made.select("memory_id", *listed).explode("members").rename({"members": "member"}).unique()
-            )
-        return self._summary_members
+        """The summaries that runs made, each with its members: memory_id and member."""
+        made = self._in_force.filter(pl.col("action") == Action.SUMMARISE.value)
+        listed = decision_json.read("after", {"members": decision_json.SUMMARY["members"]})
+        return made.select("memory_id", *listed).explode("members").rename({"members": "member"}).unique()
+
+    @cached_property
+    def _summaries(self) -> frozenset[str]:
+        """The summaries that runs made."""
+        with self._lake.ledger.reading() as transaction:
+            return profile_events.summary_ids(transaction, self._profile)
 
     def _has_history(self, names: Collection[str]) -> bool:
         """Return whether any of these memories has events before the tail or was made by a run."""
         until = self._position if self._unread else self._seq
         if not until:
             return False
+        if not self._summaries.isdisjoint(names):
+            return True
         with self._lake.ledger.reading() as transaction:
-            if self._summaries is None:
-                self._summaries = profile_events.summary_ids(transaction, self._profile)
-            return not self._summaries.isdisjoint(names) or profile_events.has_events(
-                transaction, self._profile, names, until=until
-            )
+            return profile_events.has_events(transaction, self._profile, names, until=until)
 
     def _history(self, names: Collection[str]) -> pl.DataFrame:
         """Return all events about memories (table `events`): the projected ones and the rest of the ledger."""

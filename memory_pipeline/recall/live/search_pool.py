@@ -8,9 +8,7 @@ from functools import cached_property, reduce
 from operator import and_
 from typing import Any, Final, Self
 
-import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
 from memory_pipeline.consolidation.state.folding import ORIGINAL
 from memory_pipeline.ledger.payloads import canonical_json
@@ -19,6 +17,7 @@ from memory_pipeline.recall.index.memory_index import Index
 from memory_pipeline.recall.index.row_ids import RowIds
 from memory_pipeline.recall.index.sessions import SAID_AT
 from memory_pipeline.schemas import Lifecycle
+from memory_pipeline.text.arrays import Marks
 
 REVIVABLE: Final = (Lifecycle.EXPIRED.value, Lifecycle.COLD.value, Lifecycle.STUB.value)
 """Lifecycles of memories that an access revives."""
@@ -58,10 +57,10 @@ class SearchPool:
         return self if index is self.index else replace(self, index=index)
 
     @cached_property
-    def _masks(self) -> "OrderedDict[Filters, NDArray[np.bool_]]":
+    def _masks(self) -> "OrderedDict[Filters, Marks]":
         return OrderedDict()
 
-    def allowed(self, filters: Filters) -> NDArray[np.bool_] | None:
+    def allowed(self, filters: Filters) -> Marks | None:
         """Return a mask of the rows that the filters admit; None if they admit all."""
         if filters == Filters():
             return None
@@ -73,7 +72,7 @@ class SearchPool:
                 self._masks.popitem(last=False)
         return mask
 
-    def _admitted(self, filters: Filters) -> NDArray[np.bool_]:
+    def _admitted(self, filters: Filters) -> Marks:
         """Admit the memories that match, and the summaries that replaced matching ones and say the same."""
         memories = self.index.memories
         if filters.since is not None or filters.until is not None:
@@ -84,7 +83,7 @@ class SearchPool:
         successors = memories.filter(mask, pl.col("superseded_kind") == "summary")["superseded_by"].unique()
         rows = self.row_ids.rows(successors.to_list())
         rows = rows[rows >= 0]
-        admitted: NDArray[np.bool_] = mask.to_numpy().copy()
+        admitted: Marks = mask.to_numpy().copy()
         admitted[rows] |= self.index.memories["said_at"][rows].is_not_null().to_numpy()
         return admitted
 

@@ -15,9 +15,7 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
 from memory_pipeline.consolidation.edges import edge_rows
 from memory_pipeline.consolidation.state import answers, projection
@@ -48,6 +46,7 @@ from memory_pipeline.recall.rank.formulas import WEIGHTS
 from memory_pipeline.schemas import INSTANT, Action, Lifecycle
 from memory_pipeline.settings import Policy, Settings, program
 from memory_pipeline.text import enrich, word_cache
+from memory_pipeline.text.arrays import Floats
 from memory_pipeline.text.embed import embedding
 
 if TYPE_CHECKING:
@@ -229,7 +228,7 @@ class StateCache:
         """Return the links of memories of the current state that no run has compared (see `FirstReading.links`)."""
         return self.first_reading.links(index, rows, self.answered)
 
-    def others(self, query: str, index: Index, rows: Sequence[int]) -> NDArray[np.float64]:
+    def others(self, query: str, index: Index, rows: Sequence[int]) -> Floats:
         """Return how surely memories are about another person than a query asks about; see `FirstReading.others`."""
         return self.first_reading.others(query, index, rows)
 

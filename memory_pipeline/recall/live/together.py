@@ -12,7 +12,6 @@ from typing import Final, Self
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
 from memory_pipeline.recall.filters import Filters
 from memory_pipeline.recall.index.memory_index import Index
@@ -22,6 +21,7 @@ from memory_pipeline.recall.models import Answer, Recalled
 from memory_pipeline.recall.rank.baselines import Context
 from memory_pipeline.recall.rank.fact_links import FactLinks
 from memory_pipeline.recall.rank.ranking import Compare, Whom
+from memory_pipeline.text.arrays import Marks
 from memory_pipeline.text.embed import encoder
 
 _MARK: Final = "\x1f"
@@ -76,7 +76,7 @@ class Alone:
         """Return the asking session and user."""
         return self.cache.context(self.state, session_id=session_id, user_id=user_id, now=now)
 
-    def allowed(self, filters: Filters) -> NDArray[np.bool_] | None:
+    def allowed(self, filters: Filters) -> Marks | None:
         """Return a mask of the rows that the filters admit; None if they admit all."""
         return self.pool.allowed(filters)
 
@@ -126,7 +126,7 @@ class Together:
         """Refuse: proximity to the asking session and user exists within one profile only."""
         raise ValueError("ranking = 'engram' searches one profile; leave out profiles, or choose another ranking")
 
-    def allowed(self, filters: Filters) -> NDArray[np.bool_] | None:
+    def allowed(self, filters: Filters) -> Marks | None:
         """Return a mask of the rows that the filters admit; None if they admit all."""
         if filters.session_id is None:
             return self.pool.allowed(filters)

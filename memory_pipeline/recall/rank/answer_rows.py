@@ -7,12 +7,12 @@ from datetime import datetime, tzinfo
 from typing import Any, Final
 
 from memory_pipeline.consolidation import whereabouts
-from memory_pipeline.recall.arrays import Floats, Integers
 from memory_pipeline.recall.closed_statements import closed_statements, marked
 from memory_pipeline.recall.index.memory_index import Index
 from memory_pipeline.recall.index.queries import Question
 from memory_pipeline.recall.rank import shown_passages
 from memory_pipeline.recall.rank.fact_links import FactLinks
+from memory_pipeline.text.arrays import Floats, Integers
 from memory_pipeline.text.parse import tokens
 
 _ANSWERING: Final = 0.5

@@ -9,8 +9,8 @@ from typing import Final
 import numpy as np
 import polars as pl
 
-from memory_pipeline.recall.arrays import Floats, Integers
 from memory_pipeline.recall.index.memory_index import Index
+from memory_pipeline.text.arrays import Floats, Integers
 
 STARTS: Final = 5
 """Number of best memories whose associations are followed."""

@@ -8,12 +8,12 @@ from typing import Final
 import numpy as np
 import polars as pl
 
-from memory_pipeline.recall.arrays import Floats
 from memory_pipeline.recall.index.memory_index import Index
 from memory_pipeline.recall.index.queries import Question
 from memory_pipeline.recall.index.sessions import SAID_AT
 from memory_pipeline.recall.rank import formulas
 from memory_pipeline.recall.rank.matching import Match, over_top
+from memory_pipeline.text.arrays import Floats
 
 SCORES: Final = ("recency", "importance", "retention", "relevance")
 """Columns of the scores of memories (see `present_scores`)."""

@@ -12,12 +12,12 @@ from typing import Final, Self
 
 import numpy as np
 
-from memory_pipeline.recall.arrays import Floats, Integers, Marks
 from memory_pipeline.recall.index.memory_index import Index
 from memory_pipeline.recall.index.passages import CUES
 from memory_pipeline.recall.index.queries import Question
 from memory_pipeline.recall.rank import places
 from memory_pipeline.recall.rank.matching import over_top
+from memory_pipeline.text.arrays import Floats, Integers, Marks
 from memory_pipeline.text.lang.ascii_patterns import contains
 from memory_pipeline.text.lang.en.cues import CHANGING
 from memory_pipeline.text.parse.speakers import USERS
@@ -65,10 +65,8 @@ class _Words:
     @classmethod
     def of(cls, index: Index, question: Question, rows: Integers) -> Self:
         """Read the words of memories. Cost: below a millisecond for the memories that are compared."""
-        first, last = index.passages.bounds(rows)
-        sizes = last - first
+        passages, sizes = index.passages.of_rows(rows)
         starts = np.cumsum(sizes) - sizes
-        passages = np.repeat(first - starts, sizes) + np.arange(int(sizes.sum()))
         at, keys, _ = index.postings.words_of(passages)
         known, position = np.unique(keys, return_inverse=True)
         rarity = index.postings.rarity(index.postings.frequencies(known))
@@ -105,13 +103,9 @@ def change_features(
 ) -> Floats:
     """Return the features of `CHANGES`, [memories, features], all 0 unless the query asks for what holds.
 
-    Cost: about a millisecond.
-
-    Args:
-        rows: the best candidates, with their scores, 0..1.
-        about: candidates with a word of the query or one related to it.
-        overtaken: candidates that have ceased to hold or that a run has linked to what may have changed them.
-        plausible: [rows, rows]: weight, 0..1, of the second as a later state of the first; default: 1.
+    Takes the best candidates with their scores, 0..1; which have a word of the query or one related to it (`about`),
+    and which have ceased to hold or are linked to what may have changed them (`overtaken`); and the weight, 0..1, of
+    the second as a later state of the first, [rows, rows] (`plausible`; default: 1). Cost: about a millisecond.
     """
     values = np.zeros((len(rows), len(CHANGES)))
     if not question.holds or not len(rows):

@@ -9,11 +9,11 @@ from typing import Final
 
 import numpy as np
 
-from memory_pipeline.recall.arrays import Floats
 from memory_pipeline.recall.index.memory_index import Index
 from memory_pipeline.recall.index.queries import Question
 from memory_pipeline.recall.rank.features import Candidates
 from memory_pipeline.settings.model_files import coefficients
+from memory_pipeline.text.arrays import Floats
 
 CONFIDENCE: Final = {
     "share": "weighted share of the query's words in the memory that has most of them",

@@ -5,18 +5,18 @@ of the older one; so does a link too unsure to be shown.
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields, replace
 from datetime import datetime
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 import polars as pl
 
 from memory_pipeline.consolidation.edges.edge_rows import PROPOSED
 from memory_pipeline.ledger.event import micros
-from memory_pipeline.recall.arrays import Floats, Integers
 from memory_pipeline.recall.index.memory_index import Index
 from memory_pipeline.recall.rank.changes import UNRELATED
+from memory_pipeline.text.arrays import Floats, Integers
 from memory_pipeline.text.compare.judge import ASIDE
 from memory_pipeline.text.lang.registry import ENGLISH
 
@@ -91,22 +91,12 @@ class FactLinks:
     def joined(self, links: pl.DataFrame, read: Iterable[str]) -> "FactLinks":
         """Return these links and further ones (see `of`), which are all that there is of some later memories."""
         added = FactLinks.of(links)
-        following = _united(self.next, added.next)
+        kinds = [one.name for one in fields(self) if isinstance(getattr(self, one.name), dict)]
+        united: dict[str, Any] = {kind: _united(getattr(self, kind), getattr(added, kind)) for kind in kinds}
         asides = {name for names in added.beside.values() for name in names}
         for older in (added.perhaps.keys() & self.newer.keys()) - asides:
-            following = _united(following, dict.fromkeys(self.newer[older], added.perhaps[older]))
-        return FactLinks(
-            conflicts=_united(self.conflicts, added.conflicts),
-            newer=_united(self.newer, added.newer),
-            perhaps=_united(self.perhaps, added.perhaps),
-            beside=_united(self.beside, added.beside),
-            next=following,
-            newer_shown=_united(self.newer_shown, added.newer_shown),
-            conflicts_shown=_united(self.conflicts_shown, added.conflicts_shown),
-            compared_until=self.compared_until,
-            read=self.read.union(read),
-            table=self.table,
-        )
+            united["next"] = _united(united["next"], dict.fromkeys(self.newer[older], added.perhaps[older]))
+        return replace(self, read=self.read.union(read), **united)
 
     def outdated(
         self, index: Index, memory_ids: Sequence[str], now: datetime, *, doubts: bool = False

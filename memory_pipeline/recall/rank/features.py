@@ -10,13 +10,13 @@ from typing import Final, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from memory_pipeline.recall.arrays import Floats, Integers, Marks, Matrix
 from memory_pipeline.recall.index.memory_index import Index
 from memory_pipeline.recall.index.passages import CUES, GRADED, SIZE
 from memory_pipeline.recall.index.queries import Question
 from memory_pipeline.recall.rank.matching import Match, over_top
 from memory_pipeline.recall.rank.related_words import RelatedWords
 from memory_pipeline.recall.rank.rules import best_rules
+from memory_pipeline.text.arrays import Floats, Integers, Marks, Matrix
 from memory_pipeline.text.embed.embedding import HashingEmbedder
 
 FEATURES: Final = {
@@ -195,11 +195,9 @@ def select_candidates(index: Index, question: Question, allowed: Marks, vector: 
     best = _best_rows(index, question, promising, min(CANDIDATES, int(np.count_nonzero(allowed))))
     rows = np.union1d(best, rules) if len(rules) else best
     cosines = index.vectors.cosines_of(rows, vector)
-    first, last = index.passages.bounds(rows)
-    sizes = last - first
+    passages, sizes = index.passages.of_rows(rows)
     starts = np.cumsum(sizes) - sizes
     owner = np.repeat(np.arange(len(rows)), sizes)
-    passages = np.repeat(first - starts, sizes) + np.arange(int(sizes.sum()))
     around = _shared_features(index, question, rows, match, expanded, cosines, timely)
     around["brief"] = _brief(np.add.reduceat(index.passages.tokens[passages], starts))
     units = _Units.of(index, question, match, related, passages)

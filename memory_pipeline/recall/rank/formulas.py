@@ -9,7 +9,7 @@ from typing import Final
 import numpy as np
 import polars as pl
 
-from memory_pipeline.recall.arrays import Floats, Marks
+from memory_pipeline.text.arrays import Floats, Marks
 
 WEIGHTS: Final = {"recency": 1.0, "importance": 1.0, "relevance": 1.0, "affinity": 0.5}
 """Default weights of the factors of `weighted_mean`."""

@@ -5,10 +5,10 @@ from typing import Self
 
 import numpy as np
 
-from memory_pipeline.recall.arrays import Floats, Integers, Keys, Matrix
 from memory_pipeline.recall.index.memory_index import Index
 from memory_pipeline.recall.index.postings import saturated
 from memory_pipeline.recall.index.queries import Question
+from memory_pipeline.text.arrays import Floats, Integers, Keys, Matrix
 
 
 @dataclass(frozen=True, slots=True, eq=False)

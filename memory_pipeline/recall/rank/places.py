@@ -5,10 +5,10 @@ of the rent in Oslo.
 """
 
 from memory_pipeline.consolidation import whereabouts
-from memory_pipeline.recall.arrays import Integers
 from memory_pipeline.recall.index.memory_index import Index
 from memory_pipeline.recall.index.postings import keys
 from memory_pipeline.recall.index.queries import Question
+from memory_pipeline.text.arrays import Integers
 from memory_pipeline.text.parse import tokens
 
 

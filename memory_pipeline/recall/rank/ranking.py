@@ -14,7 +14,6 @@ import numpy as np
 import polars as pl
 
 from memory_pipeline.ledger.event import micros
-from memory_pipeline.recall.arrays import Floats, Integers, Marks, Matrix
 from memory_pipeline.recall.index.memory_index import Index
 from memory_pipeline.recall.index.queries import Question, parse
 from memory_pipeline.recall.rank import associated, paging, redundancy, selection, series
@@ -27,6 +26,7 @@ from memory_pipeline.recall.rank.fact_links import FactLinks
 from memory_pipeline.recall.rank.features import FEATURES, Candidates, select_candidates
 from memory_pipeline.schemas import INSTANT
 from memory_pipeline.settings.model_files import coefficients, ranking_names
+from memory_pipeline.text.arrays import Floats, Integers, Marks, Matrix
 from memory_pipeline.text.embed.embedding import of_query
 
 Compare = Callable[[Index, Sequence[int]], pl.DataFrame]

@@ -9,9 +9,9 @@ import numpy as np
 import polars as pl
 
 from memory_pipeline.consolidation.state.folding import ORIGINAL
-from memory_pipeline.recall.arrays import Floats, Integers, Marks
 from memory_pipeline.recall.index.memory_index import Index
 from memory_pipeline.recall.index.passages import CUES
+from memory_pipeline.text.arrays import Floats, Integers, Marks
 from memory_pipeline.text.embed import encoder
 from memory_pipeline.text.lang.folding import fold_text
 from memory_pipeline.text.parse import tokens
@@ -66,9 +66,7 @@ class _Coverage:
 def without_repeats(index: Index, rows: Integers, scores: Floats, order: Integers, depth: int) -> Floats:
     """Lower the scores of candidates, among the first `depth`, that repeat the words and polarity of a better one."""
     head = order[:depth]
-    first, last = index.passages.bounds(rows[head])
-    sizes = last - first
-    passages = np.repeat(first - np.cumsum(sizes) + sizes, sizes) + np.arange(int(sizes.sum()))
+    passages, sizes = index.passages.of_rows(rows[head])
     owner = np.repeat(np.arange(len(head)), sizes)
     at, keys, counts = index.postings.words_of(passages)
     fingerprints = np.zeros(len(head), dtype=np.uint64)

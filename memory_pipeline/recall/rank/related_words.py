@@ -6,10 +6,10 @@ from typing import Final, Self
 
 import numpy as np
 
-from memory_pipeline.recall.arrays import Floats, Integers, Keys
 from memory_pipeline.recall.index.memory_index import Index
 from memory_pipeline.recall.index.postings import keys, saturated
 from memory_pipeline.recall.index.queries import Question
+from memory_pipeline.text.arrays import Floats, Integers, Keys
 from memory_pipeline.text.embed.thesaurus import thesaurus
 from memory_pipeline.text.lang.registry import ENGLISH
 
@@ -66,13 +66,10 @@ class RelatedWords:
     ) -> Floats:
         """Score passages by BM25 on related words alone. Cost: about 1 ms for a few hundred passages.
 
-        Each word of the query counts by the closest word of the passage, unless the passage contains the word itself.
-        It counts more, the rarer its related words are in the index and the rarer it is itself: a word that the
-        memories use needs no substitute.
-
-        Args:
-            words: the words of these passages: position in `passages`, ascending, and word.
-            shares: [passages, words of the query]: positive where the passage contains the word.
+        Each word of the query counts by the closest word of the passage, unless the passage contains the word itself
+        (`shares`, [passages, words of the query], is positive). It counts more, the rarer its related words are in the
+        index and the rarer it is itself: a word that the memories use needs no substitute. The words of the passages
+        are position, ascending, and word.
         """
         at, passage_words = words
         place = np.searchsorted(self.keys[:-1], passage_words)

@@ -9,12 +9,12 @@ from typing import Final
 import numpy as np
 import polars as pl
 
-from memory_pipeline.recall.arrays import Floats, Integers
 from memory_pipeline.recall.index.memory_index import Index
 from memory_pipeline.recall.index.passages import CUES
 from memory_pipeline.recall.index.postings import keys
 from memory_pipeline.recall.index.queries import Question
 from memory_pipeline.recall.rank.related_words import RelatedWords
+from memory_pipeline.text.arrays import Floats, Integers
 from memory_pipeline.text.lang.en.cues import CONDITION
 from memory_pipeline.text.parse import tokens
 

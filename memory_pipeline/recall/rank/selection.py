@@ -12,11 +12,11 @@ from typing import Final
 import numpy as np
 
 from memory_pipeline.ledger.event import micros
-from memory_pipeline.recall.arrays import Floats, Integers, Marks
 from memory_pipeline.recall.index.memory_index import Index
 from memory_pipeline.recall.index.queries import Question
 from memory_pipeline.recall.rank.features import Candidates
 from memory_pipeline.recall.rank.rules import RULES
+from memory_pipeline.text.arrays import Floats, Integers, Marks
 
 BEST: Final = 5
 """Number of best answers whose contradicting memories are included."""

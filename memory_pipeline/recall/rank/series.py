@@ -11,10 +11,10 @@ from typing import Final
 
 import numpy as np
 
-from memory_pipeline.recall.arrays import Integers, Marks
 from memory_pipeline.recall.index.memory_index import Index
 from memory_pipeline.recall.index.queries import Question
 from memory_pipeline.recall.rank import places
+from memory_pipeline.text.arrays import Integers, Marks
 from memory_pipeline.text.lang.en.lexicon import MONTHS, NUMBERS, WEEKDAYS
 from memory_pipeline.text.lang.registry import ENGLISH
 from memory_pipeline.text.parse.tokens import fold
@@ -77,9 +77,7 @@ def members(index: Index, question: Question, rows: Integers, best: Integers) ->
 def _template(low: str, name: int, asked: set[str]) -> str | None:
     """Return a folded text without its value; None if it is long or has no value.
 
-    Args:
-        name: number of words of the name with which it begins.
-        asked: figures, days, dates and words of the question.
+    It begins with so many words of a name; what is asked is the figures, days, dates and words of the question.
     """
     if len(low) > _LONGEST:
         return None

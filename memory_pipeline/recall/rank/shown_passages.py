@@ -11,11 +11,11 @@ from typing import Final
 import numpy as np
 import polars as pl
 
-from memory_pipeline.recall.arrays import Floats, Integers, Marks
 from memory_pipeline.recall.index.memory_index import Index
 from memory_pipeline.recall.index.passages import SIZE
 from memory_pipeline.recall.index.postings import Postings
 from memory_pipeline.recall.index.queries import Question
+from memory_pipeline.text.arrays import Floats, Integers, Marks
 from memory_pipeline.text.parse.sentences import split_sentences
 from memory_pipeline.text.parse.tokens import count_tokens
 

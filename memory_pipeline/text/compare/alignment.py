@@ -11,13 +11,9 @@ from importlib import resources
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
+from memory_pipeline.text.arrays import Floats, Marks, Matrix, Rows
 from memory_pipeline.text.embed.encoder import Tokens
-
-Floats = NDArray[np.float64]
-Vector = NDArray[np.float32]
-Rows = NDArray[np.int64]
 
 MODEL: Final = "alignment 1"
 """Name and version under which the features of a pair of texts are recorded."""
@@ -37,7 +33,7 @@ _AT_ONCE: Final = 4096
 
 
 @cache
-def _token_table() -> tuple[NDArray[np.float32], NDArray[np.bool_]]:
+def _token_table() -> tuple[Matrix, Marks]:
     """Return the weight of each token, and whether it holds a digit."""
     path = resources.files("memory_pipeline") / "models" / "reader" / "tokens.npz"
     with resources.as_file(path) as file, np.load(file) as stored:
@@ -47,13 +43,8 @@ def _token_table() -> tuple[NDArray[np.float32], NDArray[np.bool_]]:
 def aligned(tokens: Sequence[Tokens], older: Rows, newer: Rows) -> Floats:
     """Return the features of pairs of texts, [pairs, features], rounded; zeros where either text has no token.
 
-    A pair's numbers do not depend on the other pairs: only sums over equally many tokens are made side by side.
-
-    Args:
-        older: place of the older text of each pair.
-        newer: place of the newer.
-
-    Cost: about 0.03 ms per pair of texts of 30 tokens.
+    A pair's numbers do not depend on the other pairs: only sums over equally many tokens are made side by side. Cost:
+    about 0.03 ms per pair of texts of 30 tokens.
     """
     result = np.zeros((len(older), len(NAMES)))
     length = np.array([len(one.ids) for one in tokens], dtype=np.int64)
@@ -67,7 +58,7 @@ def aligned(tokens: Sequence[Tokens], older: Rows, newer: Rows) -> Floats:
 def _features(tokens: Sequence[Tokens], older: Rows, newer: Rows) -> Floats:
     """Return the features of pairs of texts that have tokens."""
     pairs = [(tokens[one], tokens[other]) for one, other in zip(older, newer, strict=True)]
-    nearest = list[tuple[Vector, Vector]]()
+    nearest = list[tuple[Matrix, Matrix]]()
     for one, other in pairs:
         near = one.vectors @ other.vectors.T
         nearest.append((near.max(axis=1), near.max(axis=0)))
@@ -85,23 +76,20 @@ def _features(tokens: Sequence[Tokens], older: Rows, newer: Rows) -> Floats:
     return np.stack(columns, axis=1)
 
 
-def _also_in(ids: Sequence[Rows], counts: Sequence[Rows], side: int) -> NDArray[np.bool_]:
+def _also_in(ids: Sequence[Rows], counts: Sequence[Rows], side: int) -> Marks:
     """Return which tokens of a side are also among those of the other text of their pair."""
     of_pair = [np.repeat(np.arange(len(count)), count) for count in counts]
     numbers = [pair * len(_token_table()[0]) + own for pair, own in zip(of_pair, ids, strict=True)]
     there = np.sort(numbers[1 - side])  # np.isin hashes first, which costs many times as much
-    found: NDArray[np.bool_] = there[np.searchsorted(there, numbers[side]).clip(max=len(there) - 1)] == numbers[side]
+    found: Marks = there[np.searchsorted(there, numbers[side]).clip(max=len(there) - 1)] == numbers[side]
     return found
 
 
-def _side(best: Vector, ids: Rows, same: NDArray[np.bool_], counts: Rows) -> Mapping[str, Floats]:
+def _side(best: Matrix, ids: Rows, same: Marks, counts: Rows) -> Mapping[str, Floats]:
     """Return the features of one side, each [pairs].
 
-    Args:
-        best: cosine of each token with the nearest of the other text, text after text.
-        ids: of the tokens.
-        same: whether the other text has the same token.
-        counts: number of tokens of each text.
+    Takes the cosine of each token with the nearest of the other text, text after text, the ids of the tokens, whether
+    the other text has the same token, and the number of tokens of each text.
     """
     weights, digits = _token_table()
     weight, digit, begins = weights[ids], digits[ids], np.cumsum(counts) - counts
@@ -129,7 +117,7 @@ def _of_one_length(counts: Rows) -> Iterator[tuple[Rows, Rows]]:
         yield runs, begins[runs][:, np.newaxis] + np.arange(length)
 
 
-def _sums(values: Vector, counts: Rows, chosen: NDArray[np.bool_] | None = None) -> Floats:
+def _sums(values: Matrix, counts: Rows, chosen: Marks | None = None) -> Floats:
     """Return the sum of each run of `counts` values, or of the chosen ones, as if it were added up alone."""
     if chosen is not None:
         counts = np.add.reduceat(chosen, np.cumsum(counts) - counts, dtype=np.int64)
@@ -140,7 +128,7 @@ def _sums(values: Vector, counts: Rows, chosen: NDArray[np.bool_] | None = None)
     return result
 
 
-def _products(one: Vector, other: Vector, counts: Rows) -> Floats:
+def _products(one: Matrix, other: Matrix, counts: Rows) -> Floats:
     """Return the product of each run of two vectors."""
     result = np.zeros(len(counts))
     for runs, places in _of_one_length(counts):
@@ -148,7 +136,7 @@ def _products(one: Vector, other: Vector, counts: Rows) -> Floats:
     return result
 
 
-def _mean_of_best(values: Vector, counts: Rows) -> Floats:
+def _mean_of_best(values: Matrix, counts: Rows) -> Floats:
     """Return the mean of the `_BEST` largest of each run; they are added up from the least."""
     result = np.zeros(len(counts))
     for runs, places in _of_one_length(counts):

@@ -9,17 +9,13 @@ from typing import Final, NamedTuple
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
+from memory_pipeline.text.arrays import Floats, Matrix, Rows
 from memory_pipeline.text.compare import alignment, relation_candidates, rivals
 from memory_pipeline.text.compare.relation_reading import Reading
 from memory_pipeline.text.embed.embedding import attributed
 from memory_pipeline.text.embed.encoder import encoder, pair_reader
 from memory_pipeline.text.score import core_facts, sentence_kinds
-
-Floats = NDArray[np.float64]
-Vectors = NDArray[np.float32]
-Rows = NDArray[np.int64]
 
 DIGITS: Final = 2
 """Decimals of the reader's scores: differences of rounding between processors lie far below."""
@@ -36,13 +32,10 @@ class Closeness(NamedTuple):
     """Takes rows of memories; returns what it says of their sentences, [rows, `sentence_kinds.WIDTH`]."""
 
 
-def candidates(reading: Reading, vectors: Vectors, profile: Rows) -> tuple[Rows, Rows]:
+def candidates(reading: Reading, vectors: Matrix, profile: Rows) -> tuple[Rows, Rows]:
     """Return pairs worth judging, (older, newer) rows: the nearest vectors, and those that share most words.
 
-    Args:
-        reading: the memories, by profile and time.
-        vectors: their unit vectors.
-        profile: number of the profile of each, ascending.
+    The memories are read by profile, whose ascending number each has, and by time; the vectors are unit vectors.
     """
     sharing = np.stack(relation_candidates.candidates(reading), axis=1)
     return relation_candidates.each_once(np.concatenate([sharing, rivals.nearest(vectors, profile)]), len(vectors))
@@ -56,11 +49,7 @@ def scores(texts_of: pl.Series, older: Rows, newer: Rows) -> Floats:
 
 
 def kinds(numbers: pl.Series) -> Floats:
-    """Return the mean over the sentences of each text, [texts, `sentence_kinds.WIDTH`]; zeros for a text without any.
-
-    Args:
-        numbers: what the reader says of each text, as `core_facts.read` returns it.
-    """
+    """Return the mean of what `core_facts.read` says of the sentences of each text, [texts, `sentence_kinds.WIDTH`]."""
     result = np.zeros((len(numbers), sentence_kinds.WIDTH))
     texts, read = core_facts.unpacked(numbers)
     np.add.at(result, texts, read)
@@ -69,7 +58,7 @@ def kinds(numbers: pl.Series) -> Floats:
     return means
 
 
-def table(vectors: Vectors, profile: Rows, older: Rows, newer: Rows, aligned: Floats) -> Floats:
+def table(vectors: Matrix, profile: Rows, older: Rows, newer: Rows, aligned: Floats) -> Floats:
     """Return all that the vectors say of pairs, [pairs, `relation_trees.CLOSENESS`]."""
     return np.concatenate([rivals.features(vectors, profile, older, newer), aligned], axis=1)
 
@@ -77,11 +66,8 @@ def table(vectors: Vectors, profile: Rows, older: Rows, newer: Rows, aligned: Fl
 def of_few(reading: Reading, older: Rows, newer: Rows, kinds_of: Callable[[Rows], Floats]) -> Closeness:
     """Return what the reader says of pairs of a few memories of one profile, as if there were no others.
 
-    Args:
-        older: row of the older memory of each pair.
-        kinds_of: takes rows of memories; returns their kinds (see `kinds`).
-
-    Cost: 10 ms per memory, and 20 ms per pair whose scores are asked for.
+    `kinds_of` takes rows of memories and returns their kinds. Cost: 10 ms per memory, and 20 ms per pair whose scores
+    are asked for.
     """
     read_of = attributed(reading.memories)
     read = list(encoder().read(read_of.to_list()))

@@ -10,15 +10,14 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, Protocol
 
-import numpy as np
 import polars as pl
-from numpy.typing import NDArray
+
+from memory_pipeline.text.arrays import Rows
 
 if TYPE_CHECKING:
     from memory_pipeline.text.compare.closeness import Closeness
     from memory_pipeline.text.compare.relation_reading import Reading
 
-Rows = NDArray[np.int64]
 
 RELATIONS: Final = ("update", "duplicate", "conflict", "unrelated")
 """Relations of the newer memory to the older, most consequential first.

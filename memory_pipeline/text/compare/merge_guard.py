@@ -34,6 +34,7 @@ from memory_pipeline.text.lang.en.lemmas import (
     lemmas,
     may_be_typo,
 )
+from memory_pipeline.text.lang.en.lexicon import LISTS
 from memory_pipeline.text.parse import dates
 from memory_pipeline.text.parse.lemmatize import lemmatize
 from memory_pipeline.text.parse.tokens import align_rows, tokenize
@@ -62,50 +63,30 @@ _TOLD: Final = "told"
 _COMPARED_COLUMNS: Final = ("numbers", "dates", "names", "content_lemmas", "function_lemmas", "words")
 """Columns whose values are compared between the two sides."""
 _ALIGNED_COLUMNS: Final = (
-    "content",
-    "lemmas",
-    "lemmas_by_sentence",
-    "only_words",
-    "names",
-    "numbers",
-    "dates",
-    "only_content_lemmas",
-    "only_function_lemmas",
-    "only_numbers",
+    *("content", "lemmas", "lemmas_by_sentence", "only_words", "names", "numbers", "dates"),
+    *("only_content_lemmas", "only_function_lemmas", "only_numbers"),
 )
 _WORD: Final = re.compile(r"[^\W_]+(?:['\u2019.-][^\W_]+)*")
 _MAX_TYPOS: Final = 6
 """Maximum number of unknown words in one text that may all be typos."""
-_QUANTIFIERS: Final = frozenset({"all", "some", "sever", "few", "many", "both", "mani"})
-_BOUND_WORDS: Final = frozenset({"over", "under", "above", "below", "before", "after", "until", "since", "by", "up"})
+_WORDS: Final = LISTS.section("merges")
+_QUANTIFIERS: Final = _WORDS.words("quantifiers")
+_BOUND_WORDS: Final = _WORDS.words("bounds")
 """Connectives that make a limit of the number or date after them."""
 _EVERY: Final = "all"
 """Lemma of "every" and "each", which with a period give a frequency."""
-_FIXED_CONNECTIVES: Final = (_BOUND_WORDS - {"by", "over"}) | {
-    "off",
-    "down",
-    "out",
-    "into",
-    "between",
-    "through",
-    "against",
-    "without",
-}
+_FIXED_CONNECTIVES: Final = (_BOUND_WORDS - {"by", "over"}) | _WORDS.words("fixed")
 """Connectives that no other connective can replace."""
 _PREPOSITIONS: Final = frozenset(CONNECTIVES.values()) - {"and", "or", "but", "because", "when", "than"}
 _MODAL_MAY: Final = re.compile(r"(?<!as you )\bmay\b(?! \d|,| of\b)")
 """The auxiliary "may", which turns a fact into a possibility; the month is capitalised or has a day."""
-_SAYING_NOTHING: Final = {"a", "well", "even", "still", "super", "pretty", "ok", "own"} | {
-    *("to", "in", "on", "for", "and", "because"),
-    *AUXILIARIES.values(),
-    SENTENCE_END,
-}
+_SAYING_NOTHING: Final = {*_WORDS.words("saying_nothing"), *AUXILIARIES.values(), SENTENCE_END}
 """Function lemmas that limit nothing where only one text has them."""
 _COPULA: Final = "be"
 """Lemma that a clitic may hide ("Ann's here")."""
-_CURRENCIES: Final = frozenset({"dollar", "euro", "usd", "eur", "gbp", "quid", "percent"})
+_CURRENCIES: Final = _WORDS.words("currencies")
 """Lemmas of units that are part of numbers in normal form."""
-_PERIODS: Final = frozenset({"second", "minut", "hour", "day", "night", "week", "weekend", "month", "quarter", "year"})
+_PERIODS: Final = _WORDS.words("periods")
 _CONJUNCTIONS: Final = frozenset({"and", "or"})
 _PHRASE_OPENERS: Final = (
     (frozenset(CONNECTIVES.values()) - {"and", "or", "but", "than"})
@@ -167,12 +148,8 @@ def _with_spelling(pairs: pl.DataFrame, reason: pl.Series, detail: pl.Series) ->
 def absolute_dates(mentioned: pl.Series, instants: pl.Series) -> pl.Series:
     """Resolve relative dates against the day they were said: "yesterday" becomes that day, "last month" that month.
 
-    Args:
-        mentioned: list of dates in normal form per memory, as in `enrichment`.
-        instants: when each memory was stored (UTC).
-
-    Returns:
-        A sorted list per memory. Dates that recur ("friday") or are vague ("few days ago") are left unchanged.
+    Takes the dates in normal form per memory, as in `enrichment`, and when each was stored (UTC); returns a sorted list
+    per memory. Dates that recur ("friday") or are vague ("few days ago") are left unchanged.
     """
     mentions = (
         pl.DataFrame({"date": mentioned, "day": instants.dt.date()}).with_row_index("row").explode("date").drop_nulls()

@@ -5,32 +5,26 @@ Not here: whether the two say the same, or what has changed (`relation_model`).
 
 import polars as pl
 
-from memory_pipeline.text.parse.clauses import split_clauses
+from memory_pipeline.text.parse.clauses import sentences
 from memory_pipeline.text.parse.tokens import content_stems
 
 
 def nearest_sentences(pairs: pl.DataFrame) -> pl.DataFrame:
     """Return for each pair the sentence of a memory that shares most stems with another text, the first on a tie.
 
-    Args:
-        pairs: pair (its number), whole (text of the memory), newer (the other text).
-
-    Returns:
-        pair, sentence, sentences (how many the memory has), alone (it shares something, and more than every other); no
-        row for a memory without a sentence. Cost: about 0.1 ms per sentence that is read.
+    Takes pair (its number), whole (text of the memory) and newer (the other text); gives pair, sentence, sentences (how
+    many the memory has) and alone (it shares something, and more than every other), no row for a memory without a
+    sentence. Cost: about 0.1 ms per sentence that is read.
     """
     wholes = pairs.select("whole").unique(maintain_order=True)
-    clauses = split_clauses(wholes["whole"]).with_columns(
-        number=pl.col("ends").shift(1, fill_value=True).cast(pl.Int64).cum_sum()
-    )
-    sentences = (
-        clauses.group_by("row", "number", maintain_order=True)
-        .agg(sentence=pl.col("clause").str.join("").str.strip_chars())
+    parts = (
+        sentences(wholes["whole"])
+        .with_columns(pl.col("sentence").str.strip_chars())
         .filter(pl.col("sentence") != "")
         .join(wholes.with_row_index("row"), on="row")
         .with_columns(sentences=pl.len().over("whole"))
     )
-    choices = pairs.select("pair", "whole", "newer").join(sentences, on="whole", maintain_order="left_right")
+    choices = pairs.select("pair", "whole", "newer").join(parts, on="whole", maintain_order="left_right")
     stems, about = _content(choices["sentence"]), _content(choices["newer"])
     shared = pl.DataFrame([stems.alias("said"), about.alias("about")]).select(
         pl.col("said").list.set_intersection("about").list.len()

@@ -9,25 +9,16 @@ means. Not here: the scores of the pair itself (`relation_trees.SCORES`), and wh
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
+from memory_pipeline.text.arrays import Floats, Rows, softmax
 from memory_pipeline.text.compare.judge import RELATIONS
 from memory_pipeline.text.score import sentence_kinds
-
-Floats = NDArray[np.float64]
-Rows = NDArray[np.int64]
 
 _LABELS: Final = {
     "holds": sentence_kinds.GROUPS["holds"],
     "kind": tuple("question request opinion chatter event appointment measurement goal instruction".split()),  # noqa: SIM905
     "stance": sentence_kinds.GROUPS["stance"],
 }
-_UNSETTLED: Final = ("planned", "possible", "reported", "asked")
-"""Stances of a sentence that does not say that anything is so."""
-_ASIDE: Final = 0.5
-"""Probability of these from which a memory states nothing."""
-_OWN: Final = 0.5
-"""Probability from which a memory is about its owner: where two people speak, about the one who says it."""
 _SIDES: Final = ("older", "newer")
 _RELATED: Final = RELATIONS[:-1]
 NAMES: Final = (
@@ -43,20 +34,14 @@ _DIGITS: Final = 3
 
 
 def features(first: Floats, scores: Floats, pairs: tuple[Rows, Rows], kinds: tuple[Floats, Floats]) -> Floats:
-    """Return [pairs, `NAMES`].
+    """Return [pairs, `NAMES`] of all pairs that are read, by the rows of the older and of the newer memory of each.
 
-    Args:
-        first: probability of each of `RELATIONS` by the first trees, [pairs, relations].
-        scores: what the reader says of the two texts together, [pairs, `relation_trees.SCORES`].
-        pairs: row of the older and of the newer memory of each pair; all pairs that are read.
-        kinds: what the reader says of the sentences of each side, [pairs, `sentence_kinds.WIDTH`]; zeros where it has
-            not read them.
-
-    Cost: a sort of the pairs for each side and relation.
+    By the probability of each of `RELATIONS` by the first trees, what the reader says of the two texts together
+    (`relation_trees.SCORES`), and of the sentences of each side (`sentence_kinds.WIDTH`; zeros where it has not read
+    them), each [pairs, …]. Cost: a sort of the pairs for each side and relation.
     """
     columns = [_labels(side) for side in kinds] + [_harm_and_worth(side) for side in kinds] + [_same(*kinds)]
-    powers = np.exp(scores - scores.max(axis=1, keepdims=True, initial=-np.inf))
-    probability = powers / powers.sum(axis=1, keepdims=True)
+    probability = softmax(scores)
     probability[:, RELATIONS.index("update")] += probability[:, len(RELATIONS) :].sum(axis=1)
     for side in pairs:
         for relation in range(len(_RELATED)):
@@ -65,57 +50,6 @@ def features(first: Floats, scores: Floats, pairs: tuple[Rows, Rows], kinds: tup
             columns.append(np.stack([best, found - best], axis=1))
     columns.append(first[:, : len(_RELATED)])
     result: Floats = np.concatenate(columns, axis=1).round(_DIGITS)
-    return result
-
-
-def is_unsettled(kinds: Floats) -> NDArray[np.bool_]:
-    """Return which memories only plan, suppose, report or ask something.
-
-    Args:
-        kinds: what the reader says of the sentences of each memory, [memories, `sentence_kinds.WIDTH`].
-    """
-    result: NDArray[np.bool_] = sentence_kinds.probability(kinds, "stance", *_UNSETTLED) >= _ASIDE
-    return result
-
-
-def of_two_owners(older: Floats, newer: Floats) -> NDArray[np.bool_]:
-    """Return whether both memories of each pair are about whoever says them, [pairs].
-
-    Args:
-        older: what the reader says of the sentences of each older memory, [pairs, `sentence_kinds.WIDTH`].
-        newer: the same of each newer one.
-    """
-    both = [sentence_kinds.probability(side, "whom", "owner") >= _OWN for side in (older, newer)]
-    result: NDArray[np.bool_] = both[0] & both[1]
-    return result
-
-
-def are_of_kind(older: Floats, newer: Floats, *kinds: str) -> NDArray[np.bool_]:
-    """Return whether both memories of each pair are of one of some kinds (`sentence_kinds.GROUPS`), [pairs].
-
-    Args:
-        older: as in `of_two_owners`.
-        newer: likewise.
-        kinds: the kinds.
-    """
-    both = [sentence_kinds.probability(side, "kind", *kinds) >= _ASIDE for side in (older, newer)]
-    result: NDArray[np.bool_] = both[0] & both[1]
-    return result
-
-
-def keeps_condition(older: Floats, newer: Floats) -> NDArray[np.bool_]:
-    """Return whether the older memory of each pair states a lasting condition of a body and the newer is not of health.
-
-    An allergy that looks outdated does more harm than one that is told once too often.
-
-    Args:
-        older: what the reader says of the sentences of each older memory, [pairs, `sentence_kinds.WIDTH`].
-        newer: the same of each newer one.
-    """
-    health = [sentence_kinds.probability(side, "kind", "health") >= _ASIDE for side in (older, newer)]
-    result: NDArray[np.bool_] = (
-        health[0] & (sentence_kinds.probability(older, "holds", "lasting") >= _ASIDE) & ~health[1]
-    )
     return result
 
 

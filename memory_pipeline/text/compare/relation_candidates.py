@@ -8,13 +8,10 @@ from typing import Final
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 from scipy import sparse
 
+from memory_pipeline.text.arrays import Floats, Rows, places
 from memory_pipeline.text.compare.relation_reading import LEAST_WEIGHT, Reading
-
-Rows = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
 MOST_SHARED: Final = 128
 """Maximum number of statements that share a word for it to pair all of them."""
@@ -30,13 +27,10 @@ _DIGITS: Final = 9
 
 
 def candidates(reading: Reading, *, most: int = SHARING) -> tuple[Rows, Rows]:
-    """Return pairs of memories worth judging, (older, newer): for each memory the older ones that share most with it.
+    """Return pairs of memories worth judging, (older, newer): for each the `most` older ones that share most with it.
 
     A word in more than `MOST_SHARED` statements pairs each of them only with the `NEAREST_BEFORE` statements before it,
     so that the cost is linear: about 0.1 ms per memory.
-
-    Args:
-        most: maximum number of older memories of each.
     """
     keys = _keys(reading)
     counts = np.bincount(keys.indices, minlength=keys.shape[1])
@@ -97,6 +91,5 @@ def _nearest(older: Rows, newer: Rows, similarity: Floats, most: int) -> Rows:
     pairs = np.stack([older[order], newer[order]], axis=1)
     numbers = pl.Series(pairs @ np.array([1, int(newer.max(initial=0)) + 1]))
     pairs = pairs[numbers.is_first_distinct().to_numpy()]
-    rank = np.arange(len(pairs)) - np.searchsorted(pairs[:, 1], pairs[:, 1])
-    nearest: Rows = pairs[rank < most]
+    nearest: Rows = pairs[places(pairs[:, 1]) < most]
     return nearest

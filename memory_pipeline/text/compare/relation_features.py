@@ -6,17 +6,17 @@ weights of the features (`relation_model`).
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 
+from memory_pipeline.text.arrays import Floats, Marks, Rows, last_of_each, places
 from memory_pipeline.text.compare.relation_reading import CONTEXT_REACH, LEAST_WEIGHT, SMALL_TALK_WEIGHT, Reading, sums
 from memory_pipeline.text.lang.en.relation_cues import CUES
 
-Rows = NDArray[np.int64]
-Floats = NDArray[np.float64]
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 _PAIRS_AT_ONCE: Final = 20_000
 """Pairs whose features are computed at once; bounds the scratch memory."""
@@ -36,21 +36,14 @@ def statement_pairs(reading: Reading, older: Rows, newer: Rows) -> tuple[Rows, R
     shared = np.full(len(pair), np.inf)
     shared[long] = _dot(reading.weighted, reading.words, left[long], right[long])
     order = np.lexsort((np.arange(len(pair)), -shared, pair))
-    place = np.arange(len(pair)) - np.searchsorted(pair[order], pair[order])
-    kept = np.sort(order[place < _STATEMENT_PAIRS])
+    kept = np.sort(order[places(pair[order]) < _STATEMENT_PAIRS])
     return pair[kept], left[kept], right[kept]
 
 
 def features(reading: Reading, older: Rows, newer: Rows) -> tuple[tuple[str, ...], Floats]:
-    """Compute the features of pairs of statements.
+    """Return names and values, [pairs, names], of the features of pairs of statements, by index of the older and newer.
 
-    Args:
-        reading: the memories.
-        older: index of the older statement of each pair.
-        newer: index of the newer, as many.
-
-    Returns:
-        Names, and [pairs, names]. Ranks are among the pairs given. Cost: about 10 µs per pair.
+    Ranks are among the pairs given. Cost: about 10 µs per pair.
     """
     tables = [columns(reading, older[part], newer[part]) for part in parts(len(older))]
     united = {name: np.concatenate([table[name] for table in tables]) for name in tables[0]}
@@ -74,13 +67,7 @@ def _dot(one: sparse.csr_array, other: sparse.csr_array, left: Rows, right: Rows
 
 
 def columns(reading: Reading, older: Rows, newer: Rows) -> dict[str, Floats]:
-    """Return all features of pairs of statements except the ranks.
-
-    Args:
-        reading: the memories.
-        older: index of the older statement of each pair.
-        newer: index of the newer.
-    """
+    """Return all features of pairs of statements except the ranks."""
     found = {
         **_shared(reading, older, newer),
         **_values_compared(reading, older, newer),
@@ -252,9 +239,8 @@ def _clause_columns(reading: Reading, older: Rows, newer: Rows) -> dict[str, Flo
     plain = np.minimum(shared - _dot(present, named, left, right), _MOST_PLAIN)
     old, new = np.minimum(shared / total[left], 1.0), np.minimum(shared / total[right], 1.0)
     match = np.sqrt(old * new) * np.minimum(shared, 1.0)
-    best = np.empty(len(older), dtype=np.int64)
     order = np.lexsort((-np.arange(len(pair)), match + 0.5 * np.minimum(plain, 2.0), pair))
-    best[pair[order]] = order  # the last of a pair, its best, stays
+    best = last_of_each(pair, order, len(older))
     changing, denying = _any_cue(cues, _CHANGING)[right], _any_cue(cues, _DENYING)[right]
     return {
         "old_clauses": np.bincount(owner, minlength=len(reading.statements))[older].astype(np.float64),
@@ -270,24 +256,20 @@ def _clause_columns(reading: Reading, older: Rows, newer: Rows) -> dict[str, Flo
     }
 
 
-def _any_cue(cues: NDArray[np.bool_], names: Sequence[str]) -> Floats:
+def _any_cue(cues: Marks, names: Sequence[str]) -> Floats:
     """Return 1 where a row has one of some cues."""
     kinds = list(CUES)
     return np.asarray(cues[:, [kinds.index(name) for name in names]].any(axis=1), dtype=np.float64)
 
 
 def _crossed(start: Rows, older: Rows, newer: Rows) -> tuple[Rows, Rows, Rows]:
-    """Return all pairs of the parts of each pair: its index, part of the older, part of the newer.
+    """Return all pairs of the parts of each pair of wholes: its index, part of the older, part of the newer.
 
-    Args:
-        start: first part of each whole, and the number of parts at the end; a whole has at least one.
-        older: a whole of each pair.
-        newer: the other.
+    `start` is the first part of each whole, and the number of parts at the end; a whole has at least one.
     """
     counts = np.diff(start)
-    product = counts[older] * counts[newer]
-    pair = np.repeat(np.arange(len(older)), product)
-    within = np.arange(len(pair)) - np.repeat(np.cumsum(product) - product, product)
+    pair = np.repeat(np.arange(len(older)), counts[older] * counts[newer])
+    within = places(pair)
     return pair, start[older[pair]] + within // counts[newer[pair]], start[newer[pair]] + within % counts[newer[pair]]
 
 

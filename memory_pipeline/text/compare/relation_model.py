@@ -13,20 +13,17 @@ from typing import Final
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
 from memory_pipeline.settings.model_files import coefficients
-from memory_pipeline.text.compare import pair_context, relation_trees, set_members, stated_changes
+from memory_pipeline.text.arrays import Floats, Marks, Rows, last_of_each, softmax
+from memory_pipeline.text.compare import relation_trees, set_members, stated_changes
 from memory_pipeline.text.compare.closeness import Closeness
 from memory_pipeline.text.compare.judge import ASIDE, JUDGEMENT_COLUMNS, NO_LEAST, RELATIONS, WHOLE
 from memory_pipeline.text.compare.nearest_sentences import nearest_sentences
 from memory_pipeline.text.compare.relation_features import features, statement_pairs
 from memory_pipeline.text.compare.relation_reading import Reading
 from memory_pipeline.text.parse.tokens import fold, occurrences
-
-Rows = NDArray[np.int64]
-Floats = NDArray[np.float64]
-Mask = NDArray[np.bool_]
+from memory_pipeline.text.score.sentence_kinds import likely
 
 LEAST_CONFIDENCE: Final = 0.15
 """Probability below which a pair counts as unrelated."""
@@ -48,6 +45,8 @@ _WHOLE: Final = 0.85
 """Minimum share of an update's probability that it outdates all of the older memory, for the rule `WHOLE`."""
 _SETS: Final = ("health", "possession", "skill")
 """Kinds of facts of which each may hold beside others of its kind."""
+_UNSETTLED: Final = ("planned", "possible", "reported", "asked")
+"""Stances of a sentence that does not say that anything is so."""
 _STATED: Final = 0.95
 """Confidence of a change that the newer memory states outright."""
 _OTHER_NAME: Final = 0.85
@@ -84,13 +83,14 @@ class ReaderModel:
                 (known, table[read]), found[read], closeness.scores(read), ends, sides
             )
             of_pairs = relation_trees.probabilities(names, table, relation_trees.trees(relation_trees.SECOND))
-            unsettled = [pair_context.is_unsettled(side) for side in sides]
+            unsettled = [likely(side, "stance", *_UNSETTLED) for side in sides]
             aside[read] = ~unsettled[0] & unsettled[1]
             found[read], whole[read] = relation_trees.merged(of_pairs)
             speakers = reading.memories["speaker"]
             others = (speakers.gather(ends[0]) != speakers.gather(ends[1])).fill_null(value=False).to_numpy()
-            found[read[others & pair_context.of_two_owners(*sides)]] = _NOTHING
-            found[read[pair_context.keeps_condition(*sides)], _UPDATE] = 0.0
+            of_owners = likely(sides[0], "whom", "owner") & likely(sides[1], "whom", "owner")
+            found[read[others & of_owners]] = _NOTHING
+            found[read[_keeps_condition(*sides)], _UPDATE] = 0.0
             texts = [reading.statements["text"].gather(side[best[read]]) for side in (left, right)]
             found[read] = _without_members(found[read], texts, sides)
         probability = np.tile(_NOTHING, (len(pair), 1))
@@ -113,12 +113,8 @@ def statements_that_share_most(
 ) -> tuple[tuple[str, ...], Floats, Rows]:
     """Return names and values of `relation_features` of pairs of statements, and the row of the best of each pair.
 
-    The best are the likeliest to be related by the linear model.
-
-    Args:
-        reading: the memories.
-        statements: as `statement_pairs` returns them.
-        count: number of pairs of memories.
+    The best are the likeliest to be related by the linear model; the statements are those of `statement_pairs`, `count`
+    is the number of pairs of memories.
     """
     pair, left, right = statements
     names, words = features(reading, left, right)
@@ -132,10 +128,7 @@ def _needed(least: Mapping[str, float]) -> Floats:
 
 def _best(pair: Rows, value: Floats, count: int) -> Rows:
     """Return the row of the highest value of each pair; of equal ones the last."""
-    order = np.lexsort((np.arange(len(pair)), value, pair))
-    best = np.full(count, -1)
-    best[pair[order]] = order
-    return best
+    return last_of_each(pair, np.lexsort((np.arange(len(pair)), value, pair)), count)
 
 
 def _judged(
@@ -147,18 +140,14 @@ def _judged(
     stated: pl.DataFrame,
     *,
     whole: Floats,
-    aside: Mask,
+    aside: Marks,
 ) -> pl.DataFrame:
     """Return the judgement of each pair of memories, from the probabilities of its pairs of statements.
 
-    Args:
-        memories: older and newer memory of each pair.
-        statements: as `statement_pairs` returns them.
-        probability: [pairs of statements, relations].
-        needed: minimum confidence of each relation.
-        stated: what `stated_changes` finds in these pairs of memories.
-        whole: share of the probability of an update that it outdates all of the older memory.
-        aside: whether the newer memory of each pair only plans, supposes, reports or asks.
+    Takes the older and newer memory of each pair, its statements (see `statement_pairs`) with their probabilities,
+    [pairs of statements, relations], the minimum confidence of each relation, what `stated_changes` finds, the share of
+    the probability of an update that it outdates all of the older memory (`whole`), and whether the newer one only
+    plans, supposes, reports or asks (`aside`).
     """
     (older, _), (pair, left, right) = memories, statements
     related = 1.0 - probability[:, _UNRELATED]
@@ -210,23 +199,29 @@ def _without_members(probability: Floats, texts: Sequence[pl.Series], sides: tup
     """Return the probabilities of pairs of statements, zero where two members of a set replace or deny each other.
 
     Of health, possessions and skills everything may hold beside more of its kind: a second medicine is no newer value
-    of the first. A possession may take the place of another all the same.
-
-    Args:
-        probability: [pairs, relations].
-        texts: the older and the newer statement of each pair.
-        sides: what the reader says of the sentences of each side, [pairs, `sentence_kinds.WIDTH`].
+    of the first. A possession may take the place of another all the same. The sides are what the reader says of the
+    sentences of each memory, [pairs, `sentence_kinds.WIDTH`].
     """
-    likely = np.flatnonzero(probability[:, [_UPDATE, _CONFLICT]].sum(axis=1) >= LEAST_CONFIDENCE)
-    older, newer = (side.gather(likely) for side in texts)
+    rows = np.flatnonzero(probability[:, [_UPDATE, _CONFLICT]].sum(axis=1) >= LEAST_CONFIDENCE)
+    older, newer = (side.gather(rows) for side in texts)
     objects, subjects = (
         find(older, newer).to_numpy() for find in (set_members.name_two_objects, set_members.name_two_subjects)
     )
-    health, sets = (pair_context.are_of_kind(*sides, *kinds)[likely] for kinds in (("health",), _SETS))
+    health, sets = (
+        np.logical_and(*(likely(side[rows], "kind", *kinds) for side in sides)) for kinds in (("health",), _SETS)
+    )
     result = probability.copy()
-    result[likely[subjects | (objects & health)], _UPDATE] = 0.0
-    result[likely[subjects | (objects & sets)], _CONFLICT] = 0.0
+    result[rows[subjects | (objects & health)], _UPDATE] = 0.0
+    result[rows[subjects | (objects & sets)], _CONFLICT] = 0.0
     return result
+
+
+def _keeps_condition(older: Floats, newer: Floats) -> Marks:
+    """Return where the older memory states a lasting condition of a body and the newer is not of health.
+
+    An allergy that looks outdated does more harm than one that is told once too often.
+    """
+    return likely(older, "kind", "health") & likely(older, "holds", "lasting") & ~likely(newer, "kind", "health")
 
 
 def _bar_of_copies(probability: Floats, low: pl.Series, left: Rows, right: Rows) -> None:
@@ -240,10 +235,7 @@ def _bar_of_copies(probability: Floats, low: pl.Series, left: Rows, right: Rows)
 def probabilities(names: tuple[str, ...], table: Floats) -> Floats:
     """Return the probability of each of `RELATIONS`, [pairs, relations], from `features`."""
     weights, offsets = _weights(names)
-    scores = np.einsum("ij,jk->ik", table, weights) + offsets
-    exponential = np.exp(scores - scores.max(axis=1, keepdims=True, initial=-np.inf))
-    result: Floats = exponential / exponential.sum(axis=1, keepdims=True)
-    return result
+    return softmax(np.einsum("ij,jk->ik", table, weights) + offsets)
 
 
 @cache
@@ -257,10 +249,8 @@ def _weights(names: tuple[str, ...]) -> tuple[Floats, Floats]:
 def _described(pairs: pl.DataFrame) -> pl.DataFrame:
     """Return relation, outdated statement, attribute, both values and the reason of each pair.
 
-    Args:
-        pairs: pair (its place), relation, older and newer (statements), whole (text of the older memory), ended and by
-            (a sentence of it that the newer memory changes outright, and the sentence that does; null where there is
-            none).
+    Takes pair (its place), relation, older and newer (statements), whole (text of the older memory), ended and by (a
+    sentence of it that the newer memory changes outright, and the one that does, null without any).
     """
     update = pl.col("relation") == "update"
     pairs = pairs.with_columns(older=pl.coalesce("ended", "older"), newer=pl.coalesce("by", "newer"))

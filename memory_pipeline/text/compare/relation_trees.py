@@ -16,12 +16,10 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from memory_pipeline.text.arrays import Floats, Rows, places, softmax
 from memory_pipeline.text.compare import alignment, pair_context, rivals
 from memory_pipeline.text.compare.judge import RELATIONS
 from memory_pipeline.text.compare.relation_reading import Reading
-
-Floats = NDArray[np.float64]
-Rows = NDArray[np.int64]
 
 FIRST: Final = "relation_trees"
 SECOND: Final = "pair_trees"
@@ -118,13 +116,10 @@ def loaded(stored: dict[str, NDArray[np.generic]]) -> Trees:
 def features(
     reading: Reading, older: Rows, newer: Rows, words: tuple[tuple[str, ...], Floats], closeness: Floats
 ) -> tuple[tuple[str, ...], Floats]:
-    """Return the features of pairs of memories: names, and [pairs, names].
+    """Return names and values, [pairs, names], of the features of pairs of memories, by row of older and newer.
 
-    Args:
-        older: row of the older memory of each pair.
-        newer: row of the newer, as many.
-        words: names and values of `relation_features`, of the statements of each pair that share most.
-        closeness: [pairs, `CLOSENESS`].
+    `words` are names and values of `relation_features`, of the statements of each pair that share most; `closeness` is
+    [pairs, `CLOSENESS`].
     """
     memories = reading.memories
     at = memories["since"].dt.epoch("us").to_numpy()
@@ -147,11 +142,7 @@ def features(
 
 
 def both_sides(pairs: tuple[Rows, Rows], kinds: Callable[[Rows], Floats]) -> tuple[Floats, Floats]:
-    """Return what the reader says of the sentences of the older and of the newer memory of each pair.
-
-    Args:
-        kinds: takes rows of memories; returns what the reader says of their sentences (`closeness.kinds`).
-    """
+    """Return what `closeness.kinds` says of the sentences of the older and of the newer memory of each pair."""
     rows = np.unique(np.concatenate(pairs))
     said = kinds(rows)
     return said[np.searchsorted(rows, pairs[0])], said[np.searchsorted(rows, pairs[1])]
@@ -164,14 +155,10 @@ def second_features(
     pairs: tuple[Rows, Rows],
     sides: tuple[Floats, Floats],
 ) -> tuple[tuple[str, ...], Floats]:
-    """Return the features that the second trees read of the pairs that are read: names, and [pairs, names].
+    """Return names and values of the features that the second trees read of pairs, [pairs, names].
 
-    Args:
-        known: names and values of `features`, of these pairs.
-        first: what the first trees say of them, [pairs, `RELATIONS`].
-        scores: what the reader says of the two texts, [pairs, `SCORES`].
-        pairs: row of the older and of the newer memory of each.
-        sides: what the reader says of the sentences of each (`both_sides`).
+    Takes those of `features`, what the first trees say, [pairs, `RELATIONS`], what the reader says of the two texts,
+    [pairs, `SCORES`], the rows of the older and newer memories, and what the reader says of these (`both_sides`).
     """
     table = np.concatenate([known[1], scores, pair_context.features(first, scores, pairs, sides)], axis=1)
     return (*known[0], *SCORES, *pair_context.NAMES), table
@@ -184,27 +171,18 @@ def first_probabilities(names: tuple[str, ...], table: Floats) -> Floats:
     """
     grown = trees()
     above = _above(_columns(names, table, grown), grown.tests)
-    likely = np.flatnonzero(1.0 - _softmax(_sums(above, grown.tests.of(slice(_SIEVE))))[:, -1] >= _UNLIKELY)
+    likely = np.flatnonzero(1.0 - softmax(_sums(above, grown.tests.of(slice(_SIEVE))))[:, -1] >= _UNLIKELY)
     result = np.tile(np.eye(len(OF_PAIRS))[-1], (len(table), 1))
-    result[likely] = calibrated(_softmax(_sums(above[:, likely], grown.tests)), grown)
+    result[likely] = calibrated(softmax(_sums(above[:, likely], grown.tests)), grown)
     return result
 
 
 def probabilities(names: tuple[str, ...], table: Floats, grown: Trees) -> Floats:
-    """Return the probability of each of `OF_PAIRS`, [pairs, relations].
+    """Return the probability of each of `OF_PAIRS` by trees, [pairs, relations], from the named columns of a table.
 
     The probability of a relation is the share of right ones among pairs of that score on stores left out, so the rest
-    is `unrelated`, and a row adds up to one.
-
-    Args:
-        names: names of the columns.
-        table: [pairs, features].
-        grown: the trees.
-
-    Raises:
-        ValueError: a feature of the trees is missing.
-
-    Cost: about 0.04 ms per pair.
+    is `unrelated`, and a row adds up to one. Raises ValueError: a feature of the trees is missing. Cost: about 0.04 ms
+    per pair.
     """
     return calibrated(scores(_columns(names, table, grown), grown), grown)
 
@@ -217,11 +195,7 @@ def _columns(names: tuple[str, ...], table: Floats, grown: Trees) -> Floats:
 
 
 def merged(probability: Floats) -> tuple[Floats, Floats]:
-    """Return the probability of each of `RELATIONS`, and the share of an update's that all of the older is outdated.
-
-    Args:
-        probability: of each of `OF_PAIRS`, [pairs, relations].
-    """
+    """Return the probability of each of `RELATIONS`, and the share of an update's that all of the older is outdated."""
     whole, part = (probability[:, OF_PAIRS.index(relation)] for relation in ("update", PARTIAL))
     result = probability[:, [OF_PAIRS.index(relation) for relation in RELATIONS]]
     result[:, RELATIONS.index("update")] += part
@@ -229,16 +203,10 @@ def merged(probability: Floats) -> tuple[Floats, Floats]:
 
 
 def worth_reading(probability: Floats, newer: Rows) -> Rows:
-    """Return the places of the pairs that the second trees judge: of each newer memory the likeliest that are possible.
-
-    Args:
-        probability: of each of `OF_PAIRS` by the first trees, [pairs, relations].
-    """
+    """Return the places of the pairs that the second trees judge: of each newer memory the likeliest possible ones."""
     related = np.round(probability[:, :-1].sum(axis=1), 9)
     order = np.lexsort((np.arange(len(newer)), -related, newer))
-    begins = np.flatnonzero(np.diff(newer[order], prepend=-1) > 0)
-    rank = np.arange(len(order)) - np.repeat(begins, np.diff(begins, append=len(order)))
-    likeliest = order[rank < MOST_READ]
+    likeliest = order[places(newer[order]) < MOST_READ]
     return np.sort(likeliest[related[likeliest] >= POSSIBLE])
 
 
@@ -252,18 +220,8 @@ def calibrated(raw: Floats, grown: Trees) -> Floats:
 
 
 def scores(columns: Floats, grown: Trees) -> Floats:
-    """Return the softmax of the sums of the trees' leaves, [pairs, relations].
-
-    Args:
-        columns: [features, pairs], in the order of the trees' names.
-    """
-    return _softmax(_sums(_above(columns, grown.tests), grown.tests))
-
-
-def _softmax(total: Floats) -> Floats:
-    exponential = np.exp(total - total.max(axis=1, keepdims=True, initial=-np.inf))
-    result: Floats = exponential / exponential.sum(axis=1, keepdims=True)
-    return result
+    """Return the softmax of the sums of the trees' leaves, [pairs, relations], of their columns, [features, pairs]."""
+    return softmax(_sums(_above(columns, grown.tests), grown.tests))
 
 
 def _above(columns: Floats, tests: Tests) -> NDArray[np.unsignedinteger]:
@@ -275,12 +233,7 @@ def _above(columns: Floats, tests: Tests) -> NDArray[np.unsignedinteger]:
 
 
 def _sums(above: NDArray[np.unsignedinteger], tests: Tests) -> Floats:
-    """Return the sums of the leaves that pairs reach, [pairs, `OF_PAIRS`].
-
-    Args:
-        above: as `_above` returns it.
-        tests: the trees.
-    """
+    """Return the sums of the leaves that pairs reach, [pairs, `OF_PAIRS`], by what `_above` returns."""
     count, leaves = tests.value.shape
     values, first = tests.value.ravel(), np.arange(count) * leaves
     sums = [np.zeros((0, len(OF_PAIRS)))]
@@ -310,7 +263,7 @@ def _tests(roots: Rows, feature: Rows, threshold: Floats, left: Rows, right: Row
     widest = int(leaves[roots].max())
     inner, ends = (np.flatnonzero((feature >= 0) == whether) for whether in (True, False))
     inner = inner[np.argsort(tree[inner], kind="stable")]
-    cell = np.arange(len(inner)) - np.searchsorted(tree[inner], tree[inner]), tree[inner]
+    cell = places(tree[inner]), tree[inner]
     shape = (widest - 1, len(roots))
     thresholds = tuple(np.unique(threshold[inner][feature[inner] == one]) for one in range(feature.max() + 1))
     numbers = np.min_scalar_type(max(map(len, thresholds)) + 1)

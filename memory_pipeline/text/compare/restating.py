@@ -42,16 +42,10 @@ _BE: Final = {"is": "be", "was": "be+ed", "does": "do", "did": "do+ed"}
 
 
 def fault(fact: str, sentences: Sequence[str], own: Sequence[int]) -> str | None:
-    """Return how a fact departs from the sentences it was taken from; None if nothing was found.
+    """Return how a fact departs from the sentences it was taken from, as a reason of this module; None if it does not.
 
-    Args:
-        fact: one sentence.
-        sentences: all sentences of the text, in order.
-        own: indices of those that the fact was taken from, ascending.
-
-    Returns:
-        One of the reasons of this module. A pronoun is taken to mean the first name of the nearest earlier sentence
-        that has any. Cost: about 2 ms.
+    `own` are the ascending indices of these among all sentences of the text. A pronoun is taken to mean the first name
+    of the nearest earlier sentence that has any. Cost: about 2 ms.
     """
     sources = [sentences[index] for index in own]
     return (

@@ -8,10 +8,8 @@ one of many alike. Not here: the vectors (`text/embed/encoder`), and what the tw
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
-Rows = NDArray[np.int64]
+from memory_pipeline.text.arrays import Floats, Marks, Matrix, Rows
 
 NAMES: Final = (
     *("reader_cosine", "cosine_above_older", "cosine_above_newer", "rank_among_older", "rank_among_newer"),
@@ -27,14 +25,12 @@ _DIGITS: Final = 4
 """Decimals of a cosine: differences of rounding between processors lie far below."""
 
 
-def nearest(vectors: NDArray[np.float32], profile: Rows) -> Rows:
+def nearest(vectors: Matrix, profile: Rows) -> Rows:
     """Return the pairs of each memory with the `NEAREST` older ones of its profile, [n, 2], older first.
 
-    Args:
-        vectors: unit rows of the memories, by profile and time; a zero row is near to nothing.
-        profile: number of the profile of each, ascending.
-
-    Cost: the products of all vectors of a profile, in blocks: about 0.5 s for 10,000 memories. Ties go to the later.
+    Vectors are unit rows of the memories, by profile, whose ascending number each has, and time; a zero row is near to
+    nothing. Cost: the products of all vectors of a profile, in blocks: about 0.5 s for 10,000 memories. Ties go to the
+    later.
     """
     found = [np.empty((0, 2), dtype=np.int64)]
     for start, end in _spans(profile):
@@ -55,14 +51,8 @@ def nearest(vectors: NDArray[np.float32], profile: Rows) -> Rows:
     return result
 
 
-def features(vectors: NDArray[np.float32], profile: Rows, older: Rows, newer: Rows) -> Floats:
-    """Return the features of pairs of memories of one profile each, [pairs, features].
-
-    Args:
-        vectors: as in `nearest`.
-        profile: as in `nearest`.
-        older: row of the older memory of each pair.
-        newer: row of the newer, as many.
+def features(vectors: Matrix, profile: Rows, older: Rows, newer: Rows) -> Floats:
+    """Return the features of pairs of memories of one profile each, [pairs, features], as `nearest` takes them.
 
     Cost: the products of all vectors of a profile, in blocks, and a comparison of each pair with all memories of the
     profile: 0.2 s for 20,000 pairs of 2,000 memories, 0.1 s for 14,000 pairs of 50 profiles of 40.
@@ -81,17 +71,11 @@ def features(vectors: NDArray[np.float32], profile: Rows, older: Rows, newer: Ro
     return result
 
 
-def _fill(
-    table: Floats, pairs: Rows, cosines: NDArray[np.float32], low: int, older: Rows, newer: Rows, *, of_newer: bool
-) -> None:
+def _fill(table: Floats, pairs: Rows, cosines: Matrix, low: int, older: Rows, newer: Rows, *, of_newer: bool) -> None:
     """Fill the features that come from the cosines of one side of the pairs with all memories of the profile.
 
-    Args:
-        pairs: rows of the table, sorted by that side.
-        cosines: of some memories with all of their profile.
-        low: the first of these memories.
-        older: the older memory of each pair.
-        of_newer: whether the cosines are those of the newer memories, whose rivals come before them.
+    The pairs are rows of the table, sorted by that side; the cosines are those of some memories, from `low` on, and
+    where they are of the newer ones, rivals come before them.
     """
     at_once = max(1, _CELLS_AT_ONCE // cosines.shape[1])
     for start in range(0, len(pairs), at_once):
@@ -115,7 +99,7 @@ def _fill(
             table[at, 0] = own
 
 
-def _counted(marks: NDArray[np.bool_], places: Rows) -> tuple[Rows, Rows]:
+def _counted(marks: Marks, places: Rows) -> tuple[Rows, Rows]:
     """Return the number of marks in each row, and how many are before a place in it."""
     bits = np.packbits(marks, axis=1)
     counts = np.bitwise_count(bits).cumsum(axis=1, dtype=np.int64)

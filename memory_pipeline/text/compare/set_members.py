@@ -24,13 +24,9 @@ _FIGURE: Final = "0"
 def name_two_subjects(older: pl.Series, newer: pl.Series) -> pl.Series:
     """Return whether the statements of each pair give different values to different things of one kind.
 
-    Their subjects differ in one word that tells which one is meant: either they share what they are, or of each of
-    them the same is said ("The elder is called ...", "The younger is called ..."). Or they differ in the number of a
-    thing of which other things are said ("unit 26 is leased", "unit 27 is rented").
-
-    Args:
-        older: the older statement of each pair.
-        newer: the newer, as many.
+    Their subjects differ in one word that tells which one is meant: either they share what they are, or of each of them
+    the same is said ("The elder is called ...", "The younger is called ..."). Or they differ in the number of a thing
+    of which other things are said ("unit 26 is leased", "unit 27 is rented").
     """
     return _told(lambda *pair: _name_two_subjects(*pair) or _number_two_things(*pair), older, newer)
 

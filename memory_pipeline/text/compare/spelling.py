@@ -14,16 +14,14 @@ from typing import Final, NamedTuple
 import polars as pl
 
 from memory_pipeline.text import word_cache
-from memory_pipeline.text.lang.en.lexicon import DATE_WORDS, SMALL_TALK, STOP_WORDS
+from memory_pipeline.text.lang.en.lexicon import DATE_WORDS, LISTS, SMALL_TALK, STOP_WORDS
 from memory_pipeline.text.lang.en.rarity import is_common
 
 Words = Sequence[str]
 
 _SIDES: Final = ("left", "right")
-_UNITS: Final = frozenset(
-    {"ms", "s", "sec", "secs", "min", "mins", "h", "hr", "hrs", "km", "kg", "lb", "lbs", "mb", "gb", "tb", "kb", "cm"}
-    | {"mm", "m", "mph", "kmh", "px"}
-)
+_WORDS: Final = LISTS.section("spelling")
+_UNITS: Final = _WORDS.words("units")
 _CHUNK: Final = re.compile(r"\S+|\n")
 _SENTENCE_END: Final = re.compile("[.!?:;\u2026]['\"\u201d\u2019)\\]*]*$")
 _OPENING_MARKS: Final = re.compile("[\"'\u201c\u2018\u201e\u00ab(\\[*]")
@@ -56,11 +54,9 @@ _PLAIN_SLASHED: Final = re.compile(r"[^\W\d_]+(?:/[^\W\d_]+)*/?")
 _FLAG: Final = re.compile("[\U0001f1e6-\U0001f1ff]{2}")
 _MODIFIERS: Final = re.compile("[\U0001f3fb-\U0001f3ff\ufe0e\ufe0f\u200d\u20e3©®™]")
 _ONLY_MARKS: Final = re.compile(r"[-.,;:!?'\"()\[\]{}*•·&/_\\\u2026«»\u201c\u201d]*")
-_CASELESS: Final = _UNITS & {"km", "kg", "h", "min", "hr", "hrs", "sec", "secs", "mins"} | {
-    *("am", "pm", "k", "st", "nd", "rd", "th", "ok", "tv", "usd", "eur", "gbp", "http", "https", "www", "x")
-}
-_MEASURES: Final = _UNITS | _CASELESS | {"g", "mg", "l", "ml", "ft", "in", "d", "w", "y", "bn", "mn"}
-_NAMESAKES: Final = frozenset({"us", "it", "who", "may", "will", "a"})
+_CASELESS: Final = _WORDS.words("caseless")
+_MEASURES: Final = _UNITS | _CASELESS | _WORDS.words("short_units")
+_NAMESAKES: Final = _WORDS.words("namesakes")
 """Short words that mean something else in capitals."""
 _MIN_SHOUTED_LETTERS: Final = 5
 """Minimum number of letters of a common word that capitals only emphasise."""
@@ -91,13 +87,8 @@ _NO_FORMS: Final = _Forms(*[frozenset[str]()] * 5)
 def differences(pairs: pl.DataFrame) -> pl.Series:
     """Find what two texts of each pair spell differently, as "[a] / [b]"; null where nothing does.
 
-    Args:
-        pairs: left_content and right_content; null counts as empty.
-
-    Returns:
-        A string per pair. A word, a number or a code counts if each text writes it in a way the other does not; a
-        symbol counts if it replaces another or is not mere decoration. Cost: about 5 µs per pair, 50 µs where words
-        differ only in their spelling.
+    A word, a number or a code counts if each text writes it in a way the other does not; a symbol counts if it replaces
+    another or is not mere decoration. Cost: about 5 µs per pair, 50 µs where words differ only in their spelling.
     """
     rows = pairs.select(pl.col(f"{side}_content").fill_null("") for side in _SIDES).iter_rows()
     return pl.Series("found", [_difference(*row) for row in rows], dtype=pl.String)
@@ -179,14 +170,10 @@ def _may_be_capitalised(chunk: str, previous: str, *, opening: bool) -> bool:
 def _chunk_forms(
     chunk: str, *, first: bool = False, money: bool = False, before: bool = False, literal: bool = False
 ) -> _Forms:
-    """Return the forms of one chunk.
+    """Return the forms of one chunk, a word with adjacent punctuation.
 
-    Args:
-        chunk: the word with adjacent punctuation.
-        first: it begins a sentence.
-        money: a currency follows.
-        before: a word of the same sentence follows.
-        literal: the exact spelling matters.
+    It may begin a sentence (`first`), stand before a currency or before a word of the same sentence, and its exact
+    spelling may matter (`literal`).
     """
     form, symbols = _split_signs(chunk)
     signs = frozenset(symbols)

@@ -70,11 +70,7 @@ def has_measure(tokens: Sequence[str]) -> bool:
 
 
 def is_measure(tokens: Sequence[str], index: int) -> bool:
-    """Return whether the word at an index is a figure, but not a time, a date, an agreed amount or part of a name.
-
-    Args:
-        tokens: words and figures of a text in lower case, in order.
-    """
+    """Return whether a word, in lower case, is a figure, but no time, date, agreed amount or part of a name."""
     word = tokens[index]
     if not (_FIGURE.match(word) or word in NUMBERS) or _TIME.fullmatch(word) or not _AGREED.isdisjoint(tokens):
         return False

@@ -16,8 +16,8 @@ from typing import Final, Literal, TypeVar
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
+from memory_pipeline.text.arrays import Rows
 from memory_pipeline.text.compare import standing
 from memory_pipeline.text.lang.en import stated_change as words
 from memory_pipeline.text.lang.en.lexicon import MONTHS, NUMBERS, STOP_WORDS, WEEKDAYS
@@ -27,7 +27,6 @@ from memory_pipeline.text.parse.tokens import fold
 
 Kind = Literal["ended", "changed_value", "likely"]
 
-Rows = NDArray[np.int64]
 _Read = TypeVar("_Read")
 
 _CUE: Final = f"{words.ENDING}|{words.REPLACING}|{words.PLACING}"
@@ -110,17 +109,11 @@ class Change:
 
 
 def find(memories: pl.DataFrame, older: Rows, newer: Rows) -> pl.DataFrame:
-    """Find pairs of memories where the newer states that a sentence of the older has changed.
+    """Find pairs of memories, ordered by validity, where the newer states that a sentence of the older has changed.
 
-    Args:
-        memories: `relation_reading.MEMORY_COLUMNS`, in the order of their validity.
-        older: index of the older memory of each pair.
-        newer: index of the newer one.
-
-    Returns:
-        pair, kind, ended (the sentence of the older), by (that of the newer). At most one row per pair, and none where
-        both hold from the same instant. Of statements that give a subject different values, only the latest one is
-        replaced, unless the change says which value it replaces. Cost: about 40 µs per sentence read.
+    The columns are pair, kind, ended (the sentence of the older) and by (that of the newer). At most one row per pair,
+    and none where both hold from the same instant. Of statements that give a subject different values, only the latest
+    one is replaced, unless the change says which value it replaces. Cost: about 40 µs per sentence read.
     """
     texts = memories["content"].fill_null("").str.head(_MAX_CHARACTERS)
     since, speaker = memories["since"], memories["speaker"].rank("dense").fill_null(0).to_list()
@@ -192,9 +185,7 @@ def changes(sentence: str) -> tuple[Change, ...]:
 def is_changed(older: Clause, change: Change, *, one_speaker: bool) -> bool:
     """Return whether a change says that an older statement no longer holds.
 
-    Args:
-        change: a change that a newer text states.
-        one_speaker: whether the same person said both; another speaker's "I" and "the car" mean something else.
+    If not the same person said both, "I" and "the car" mean something else.
     """
     named = any(change.subject.named) and words.SPEAKING.isdisjoint(change.subject.low + older.low)
     return (one_speaker or named) and _TESTS[change.how](older, change)

@@ -13,10 +13,10 @@ from typing import Final, Protocol
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
 from memory_pipeline.schemas import TABLES
 from memory_pipeline.text import word_cache
+from memory_pipeline.text.arrays import Floats, Integers, Keys, Matrix, ranges
 from memory_pipeline.text.embed.encoder import ReaderEmbedder
 from memory_pipeline.text.embed.local import DEFAULT_MODEL, LocalEmbedder
 from memory_pipeline.text.parse import tokens
@@ -49,7 +49,7 @@ class Embedder(Protocol):
     def dimension(self) -> int:
         """Length of its vectors."""
 
-    def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
+    def embed(self, texts: Sequence[str]) -> Matrix:
         """Return one unit row per text, [n, dimension]; a zero row for a text without words."""
 
 
@@ -67,7 +67,7 @@ class HashingEmbedder:
     name: Final = "hashing"
     dimension: Final = 384
 
-    def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
+    def embed(self, texts: Sequence[str]) -> Matrix:
         """Return one unit row per text, [n, 384]; a zero row for a text without words."""
         result = np.zeros((len(texts), self.dimension), dtype=np.float32)
         for start in range(0, len(texts), _CHUNK):
@@ -82,8 +82,7 @@ class HashingEmbedder:
 def embedder(name: str) -> Embedder:
     """Return the embedder of this name: `hashing`, `reader`, `local`, or `local:` and a model or folder (see `local`).
 
-    Raises:
-        ValueError: no embedder has this name; lists the names.
+    Raises ValueError: no embedder has this name; lists the names.
     """
     kind, _, model = name.partition(":")
     if name == HashingEmbedder.name:
@@ -95,9 +94,9 @@ def embedder(name: str) -> Embedder:
     raise ValueError(f"embedder = {name!r} is unknown; choose hashing, reader, local or local:FOLDER")
 
 
-def of_query(query: str, model: str) -> NDArray[np.float32]:
+def of_query(query: str, model: str) -> Matrix:
     """Return the vector of a question; letters of full width are read as others are. Cost: that of one text."""
-    vector: NDArray[np.float32] = embedder(model).embed([unicodedata.normalize("NFKC", query)])[0]
+    vector: Matrix = embedder(model).embed([unicodedata.normalize("NFKC", query)])[0]
     return np.asarray(vector, dtype=np.float32)
 
 
@@ -108,17 +107,10 @@ def attributed(texts: pl.DataFrame) -> pl.Series:
 
 
 def embed_texts(texts: pl.DataFrame, model: str) -> pl.DataFrame:
-    """Embed texts together with their speakers.
+    """Embed texts together with their speakers: rows of `vectors`, one for each text that has words.
 
-    Args:
-        texts: profile_id, content_hash, speaker, content; one row per profile and text.
-        model: name of the embedder.
-
-    Returns:
-        Rows of `vectors`; a text without words has none, since its similarity to others is undefined.
-
-    Raises:
-        ValueError: `model` is unknown, or its vectors are of another size or not finite: stored, they would stay.
+    Takes profile_id, content_hash, speaker and content, one row per profile and text. Raises ValueError: the model is
+    unknown, or its vectors are of another size or not finite: stored, they would stay.
     """
     chosen = embedder(model)
     rows = chosen.embed(attributed(texts).to_list())
@@ -136,7 +128,7 @@ def embed_texts(texts: pl.DataFrame, model: str) -> pl.DataFrame:
     return TABLES["vectors"].conform(embedded.filter(pl.Series(rows.any(axis=1))))
 
 
-def _sums(occurrences: pl.DataFrame, height: int, dimension: int) -> NDArray[np.float64]:
+def _sums(occurrences: pl.DataFrame, height: int, dimension: int) -> Floats:
     """Return weighted sums of hashed features, [height, dimension]; whole numbers."""
     if occurrences.is_empty():
         return np.zeros((height, dimension))
@@ -148,20 +140,17 @@ def _sums(occurrences: pl.DataFrame, height: int, dimension: int) -> NDArray[np.
     weighted = weights[first] * np.rint(_SCALE * (1 + np.log(counts)))
     row, term = np.divmod(cells, len(stems))
     sizes = np.diff(starts)[term]
-    at = np.repeat(starts[term] - np.cumsum(sizes) + sizes, sizes) + np.arange(int(sizes.sum()))
+    at = ranges(starts[term], sizes)
     places = np.repeat(row, sizes) * dimension + slots[at]
     sums = np.bincount(places, np.repeat(weighted, sizes) * values[at], height * dimension)
     return sums.reshape(height, dimension) + _pair_sums(rows, hashes[terms], weights, (height, dimension))
 
 
-def _stem_features(
-    stems: list[str], dimension: int
-) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64], NDArray[np.uint64]]:
+def _stem_features(stems: list[str], dimension: int) -> tuple[Integers, Integers, Floats, Keys]:
     """Return hashed features of stems.
 
-    Returns:
-        Where those of each stem begin, and their number at the end; dimension and value of each feature; the hash of
-        each stem itself.
+    Where those of each stem begin, and their number at the end; dimension and value of each feature; the hash of each
+    stem itself.
     """
     grams = [_grams(stem) for stem in stems]
     sizes = np.array([len(stem_grams) for stem_grams in grams])
@@ -187,9 +176,7 @@ def _grams(stem: str) -> list[int]:
     ]
 
 
-def _pair_sums(
-    rows: NDArray[np.int64], hashes: NDArray[np.uint64], weights: NDArray[np.float64], shape: tuple[int, int]
-) -> NDArray[np.float64]:
+def _pair_sums(rows: Integers, hashes: Keys, weights: Floats, shape: tuple[int, int]) -> Floats:
     """Sum of hashed pairs of adjacent words, stop words skipped."""
     is_content = weights > _STOP_WEIGHT
     rows, hashes, weights = rows[is_content], hashes[is_content], weights[is_content]
@@ -204,13 +191,13 @@ def _pair_sums(
     return np.bincount(cells, values * signs, shape[0] * shape[1]).astype(np.float64, copy=False).reshape(shape)
 
 
-def _slots_and_signs(hashes: NDArray[np.uint64], dimension: int) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+def _slots_and_signs(hashes: Keys, dimension: int) -> tuple[Integers, Floats]:
     """Return the dimension and sign of each feature."""
     slots = ((hashes >> np.uint64(32)) % np.uint64(dimension)).astype(np.int64)
     return slots, 1.0 - 2.0 * (hashes & np.uint64(1)).astype(np.float64)
 
 
-def _mix(values: NDArray[np.uint64]) -> NDArray[np.uint64]:
+def _mix(values: Keys) -> Keys:
     """Spread every bit over all (finaliser of SplitMix64, Steele et al. 2014)."""
     values = (values ^ (values >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     values = (values ^ (values >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)

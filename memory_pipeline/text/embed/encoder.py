@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
-from threadpoolctl import ThreadpoolController
 
+from memory_pipeline.text.arrays import libraries, product_threads
 from memory_pipeline.text.lang.folding import keyed
 
 if TYPE_CHECKING:
@@ -93,11 +93,7 @@ class _Network(NamedTuple):
 
     @classmethod
     def load(cls, name: str) -> "_Network":
-        """Load a file of `models/reader`.
-
-        Raises:
-            ReaderMissingError: it is not installed.
-        """
+        """Load a file of `models/reader`; raises ReaderMissingError: it is not installed."""
         if (problem := missing()) and not (_folder() / name).is_file():
             raise ReaderMissingError(problem)
         with resources.as_file(_folder() / name) as path, np.load(path) as stored:
@@ -165,13 +161,9 @@ class PairReader:
         return self._rows(self._relations, pairs, self._width("head"))
 
     def sentences(self, sentences: Sequence[tuple[str, str]]) -> Floats:
-        """Return what the network holds of sentences before it labels them, and the score of each label.
+        """Return what the network holds of sentences, each with the text before it, and the score of each label.
 
-        Args:
-            sentences: the text before each sentence, and the sentence.
-
-        Returns:
-            [sentences, `STATE` + labels of `sentence_kinds.GROUPS`].
+        [sentences, `STATE` + labels of `sentence_kinds.GROUPS`].
         """
         return self._rows(self._labelled, sentences, STATE + self._width("labels"))
 
@@ -207,21 +199,14 @@ def _side_by_side(read: Callable[["Encoding"], T], texts: Sequence["Encoding"]) 
     Each text is computed by itself, for in a product over several texts the last digits of a row depend, on some
     processors, on its neighbours. A few texts are read in the caller's thread: others cost more to start.
     """
-    libraries = _libraries()
-    products = libraries.select(user_api="blas").info()
-    threads = max((int(library["num_threads"]) for library in products), default=1)
+    threads = product_threads()
     if len(texts) <= _FEW:
-        with libraries.limit(limits=1, user_api="blas"):
+        with libraries().limit(limits=1, user_api="blas"):
             yield from map(read, texts)
         return
-    with libraries.limit(limits=1, user_api="blas"), ThreadPoolExecutor(threads) as pool:
+    with libraries().limit(limits=1, user_api="blas"), ThreadPoolExecutor(threads) as pool:
         for start in range(0, len(texts), _AHEAD):  # what is read ahead of its use is bounded
             yield from pool.map(read, texts[start : start + _AHEAD])
-
-
-@cache
-def _libraries() -> ThreadpoolController:
-    return ThreadpoolController()
 
 
 class ReaderMissingError(ValueError):

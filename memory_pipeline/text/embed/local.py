@@ -9,9 +9,9 @@ from functools import cached_property
 from typing import Any, Final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from memory_pipeline.settings.extras import pip_install
+from memory_pipeline.text.arrays import Matrix
 
 DEFAULT_MODEL: Final = "sentence-transformers/all-MiniLM-L6-v2"
 """Model of the embedder `local`: 384 dimensions, float32, 90 MB."""
@@ -26,11 +26,9 @@ class LocalEmbedder:
     """A sentence encoder. Cost: some milliseconds per text on one core."""
 
     def __init__(self, name: str, model: str) -> None:
-        """Name an encoder; nothing is loaded before the first text.
+        """Name an encoder: a model that fastembed knows, or a folder with `model.onnx` and its tokenizer files.
 
-        Args:
-            name: name under which its vectors are stored.
-            model: a model that fastembed knows, or a folder with `model.onnx` and its tokenizer files.
+        Nothing is loaded before the first text.
         """
         self.name = name
         self._model = model
@@ -40,12 +38,11 @@ class LocalEmbedder:
         """Length of its vectors."""
         return int(self._probe_vectors.shape[1])
 
-    def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
+    def embed(self, texts: Sequence[str]) -> Matrix:
         """Return one unit row per text, [n, dimension]; a zero row for a text without words.
 
-        Raises:
-            ValueError: fastembed is not installed, the model cannot be loaded, or a vector depends on the other texts
-                of its batch; says what to do.
+        Raises ValueError: fastembed is not installed, the model cannot be loaded, or a vector depends on the other
+        texts of its batch; says what to do.
         """
         dimension = self.dimension
         result = np.zeros((len(texts), dimension), dtype=np.float32)
@@ -57,7 +54,7 @@ class LocalEmbedder:
         return result
 
     @cached_property
-    def _probe_vectors(self) -> NDArray[np.float32]:
+    def _probe_vectors(self) -> Matrix:
         """Return the vectors of two probes, after checking that each is the same without the other."""
         together = _encode(self._encoder, list(_PROBES))
         alone = np.vstack([_encode(self._encoder, [probe]) for probe in _PROBES])
@@ -101,7 +98,7 @@ class LocalEmbedder:
             ) from error
 
 
-def _encode(encoder: Any, texts: list[str]) -> NDArray[np.float32]:
+def _encode(encoder: Any, texts: list[str]) -> Matrix:
     """Encode texts in batches of about equal length: a batch is padded to its longest text."""
     order = np.argsort([len(text) for text in texts], kind="stable")
     encoded = np.array(list(encoder.embed([texts[index] for index in order], batch_size=_BATCH)), dtype=np.float32)

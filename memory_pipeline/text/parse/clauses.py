@@ -87,6 +87,13 @@ def split_clauses(texts: pl.Series, languages: pl.Series | None = None) -> pl.Da
     )
 
 
+def sentences(texts: pl.Series) -> pl.DataFrame:
+    """Return the sentences of texts as clauses make them up, captions apart: row and sentence, in order."""
+    pieces = split_clauses(texts).with_columns(part=pl.col("ends").shift(1, fill_value=True).cast(pl.Int64).cum_sum())
+    whole = pieces.group_by("row", "part", maintain_order=True).agg(sentence=pl.col("clause").str.join(""))
+    return whole.drop("part")
+
+
 def _clauses_of_few(texts: list[str], languages: list[str | None]) -> pl.DataFrame:
     """Return the clauses of a few ASCII texts, which contain no mark."""
     rows, places, found, ends = list[int](), list[int](), list[str](), list[bool]()

@@ -40,6 +40,7 @@ GROUPS: Final = MappingProxyType(
 """
 WIDTH: Final = sum(map(len, GROUPS.values()))
 """Number of labels."""
+_LIKELY: Final = 0.5
 DIGITS: Final = 6
 """Decimals of a sum: how many sentences are read together changes its order, and nothing else."""
 _BOUNDS: Final = np.cumsum([0, *map(len, GROUPS.values())])
@@ -60,6 +61,12 @@ def probabilities(scores: Floats) -> Floats:
 def probability(read: Floats, group: str, *labels: str) -> Floats:
     """Return the probability that one of some labels of a group applies to each sentence."""
     result: Floats = read[:, [_PLACES[group, label] for label in labels]].sum(axis=1).round(DIGITS)
+    return result
+
+
+def likely(read: Floats, group: str, *labels: str) -> NDArray[np.bool_]:
+    """Return to which sentences one of some labels of a group applies rather than not."""
+    result: NDArray[np.bool_] = probability(read, group, *labels) >= _LIKELY
     return result
 
 
