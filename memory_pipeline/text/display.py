@@ -13,10 +13,10 @@ PREVIEW: Final = 112
 BUDGET: Final = 800
 """Most tokens (`prompt_tokens`) that a text of memories for an agent has unless more are asked for."""
 _PIECE: Final = re.compile(
-    r"[A-Za-z]{1,5}|[0-9]{1,2}|[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\uf900-\ufaff]|[^\W\d_]{1,3}|\S"
+    r"(?<=[0-9])[A-Za-z]|[A-Za-z](?=[0-9])|[A-Za-z]{1,5}|[0-9]{1,2}|[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\uf900-\ufaff]|[^\W\d_]{1,3}|\S"
 )
-"""What a model reads as one token, rather shorter than longer: of a word five letters from A to Z or three others, of
-a number two digits, any other character."""
+"""What a model reads as one token, rather shorter than longer: of a word five letters from A to Z or three others, one
+beside a digit, of a number two digits, any other character."""
 _UNIT: Final = re.compile(r"\w+|[^\w\s]")
 _LETTERS: Final = 11
 """Characters a unit that a preview is given, so that units without end do not fill it."""
