@@ -1,4 +1,4 @@
-"""Measures how fast texts are parsed: enrichment, vectors, classification and hashes, on one core.
+"""Measures how fast texts are parsed: enrichment, vectors and hashes, on one core.
 
     python benchmarks/enrichment.py [--full]
 
@@ -22,7 +22,7 @@ import numpy as np  # noqa: E402
 import polars as pl  # noqa: E402
 from sklearn.feature_extraction.text import HashingVectorizer  # noqa: E402
 
-from memory_pipeline.text import classification, content_hash, enrich  # noqa: E402
+from memory_pipeline.text import content_hash, enrich  # noqa: E402
 from memory_pipeline.text.embed import embedding  # noqa: E402
 from memory_pipeline.text.parse import tokens  # noqa: E402
 
@@ -75,9 +75,6 @@ def measures(texts: pl.DataFrame) -> dict[str, float]:
         "peer: words by re": lambda: [word.findall(content.lower()) for content in contents],
         "enrich": lambda: enrich.enrich(texts),
         "words": lambda: tokens.content_stems(texts["content"]),
-        "type and category": lambda: texts.select(
-            classification.memory_type(pl.col("content")).alias("type"), classification.category(pl.col("content"))
-        ),
         "content_hash": lambda: content_hash.content_hashes(texts["speaker"], texts["content"]),
         "peer: HashingVectorizer": lambda: peer.transform(contents).toarray().astype(np.float32),
         "embed": lambda: embedding.embed_texts(texts, "hashing"),
