@@ -43,7 +43,7 @@ BREAD = (
     "My sister Ida taught me to bake rye bread in her kitchen. The neighbours came by with cheese and old records. "
     "Hello from all of them! What a lovely day! Great to be here."
 )
-CUTS = (0.95, 0.84, 5.0)
+CUTS = (0.95, 0.9, 5.0)
 """Budgets of three nights: the first two cut some of that text, the last one the rest."""
 HARMFUL = tuple(
     (f"fact{index}", {"content": text})
