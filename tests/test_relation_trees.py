@@ -65,6 +65,9 @@ def test_each_pair_reaches_the_leaves_that_its_features_lead_to(seed):
     probability = relation_trees.probabilities(grown.names, rows, grown)
     assert probability.sum(axis=1) == pytest.approx(1)
     assert (probability >= 0).all()
+    first = relation_trees.first_probabilities(grown.names, rows)
+    assert first.sum(axis=1) == pytest.approx(1)
+    assert (np.isclose(first, probability).all(axis=1) | (1 - first[:, -1] < relation_trees.POSSIBLE)).all()
 
 
 def test_a_higher_score_is_never_less_sure():

@@ -67,7 +67,7 @@ def history():
         for profile_id in ("sample-1", "sample-2")
         for event in events_of(("minutes", {"content": MINUTES}), ("bread", {"content": BREAD}), profile_id=profile_id)
     ]
-    return [*homes.events(profiles=2, memories=36, seed=6), *noted]
+    return [*homes.events(profiles=2, memories=50, seed=5), *noted]
 
 
 @pytest.fixture(scope="module")
