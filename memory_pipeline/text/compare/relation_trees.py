@@ -178,7 +178,7 @@ def first_probabilities(names: tuple[str, ...], table: Floats) -> Floats:
     result = softmax(_sums(above, grown.tests.of(slice(_SIEVE))))
     related = 1.0 - result[:, -1]
     likely = np.flatnonzero(related >= _UNLIKELY)
-    result *= (_AT_MOST * (related / _UNLIKELY) ** 8 / related)[:, np.newaxis]
+    result *= (_AT_MOST / _UNLIKELY * (related / _UNLIKELY) ** 7)[:, np.newaxis]  # their sum: the eighth power
     result[:, -1] = 1.0 - result[:, :-1].sum(axis=1)
     result[likely] = calibrated(softmax(_sums(above[:, likely], grown.tests)), grown)
     return result
