@@ -16,13 +16,13 @@ import argparse
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import labelled_stores
 import lightgbm
 import numpy as np
 import polars as pl
-from corpus_files import LEARNED, OTHERS, corrections, episodes
+from corpus_files import LEARNED, OTHERS, RANKED, corrections, episodes
 from labelled_stores import LabelledStore
 from made_up_stores import stores
 from numpy.typing import NDArray
@@ -49,9 +49,7 @@ LABELS: Final = {
 }
 CORRECTED: Final = ("a", "c")
 """Files of corrections that are learned from; `b` only measures."""
-FOLDS: Final = 7
-ROUNDS: Final = 150
-SEEDS: Final = 3
+FOLDS: Final = 5
 SETTINGS: Final = {
     "objective": "multiclass",
     "num_class": len(OF_PAIRS),
@@ -65,6 +63,19 @@ SETTINGS: Final = {
     "num_threads": 2,
     "verbose": -1,
 }
+
+
+class Growth(NamedTuple):
+    """How trees are grown."""
+
+    rounds: int
+    seeds: int
+    settings: dict[str, Any]
+
+
+FIRST: Final = Growth(150, 3, SETTINGS)
+SECOND: Final = Growth(250, 2, SETTINGS | {"learning_rate": 0.03, "feature_fraction": 0.25, "lambda_l2": 5.0})
+"""Of the settings tried on stores left out of those that they learn from, those of the least loss."""
 KNOTS: Final = 40
 DENSITY: Final = 0.5
 """Relations in stores of real use, as a share of those in the episodes, whose notes were written to relate: the odds of
@@ -142,13 +153,15 @@ def second(table: Table, first: NDArray[np.float64]) -> Table:
     return replace(table, names=names, features=features, relations=table.relations[read], pairs=ends)
 
 
-def grow(tables: Sequence[Table], *, rounds: int = ROUNDS, seeds: int = SEEDS) -> dict[str, NDArray[Any]]:
+def grow(tables: Sequence[Table], growth: Growth) -> dict[str, NDArray[Any]]:
     """Return trees grown on tables, as the arrays of the file, without what calibrates them."""
     features = np.concatenate([one.features for one in tables])
     relations = np.concatenate([one.relations for one in tables])
     grown = [
-        lightgbm.train(SETTINGS | {"seed": seed}, lightgbm.Dataset(features, relations), rounds).dump_model()
-        for seed in range(seeds)
+        lightgbm.train(
+            growth.settings | {"seed": seed}, lightgbm.Dataset(features, relations), growth.rounds
+        ).dump_model()
+        for seed in range(growth.seeds)
     ]
     arrays: dict[str, list[Any]] = {name: [] for name in ("roots", "feature", "threshold", "left", "right", "value")}
 
@@ -162,7 +175,7 @@ def grow(tables: Sequence[Table], *, rounds: int = ROUNDS, seeds: int = SEEDS) -
             arrays["left"][place] = add(node["left_child"])
             arrays["right"][place] = add(node["right_child"])
         else:
-            arrays["value"][place] = node["leaf_value"] / seeds
+            arrays["value"][place] = node["leaf_value"] / growth.seeds
         return place
 
     for model in grown:
@@ -180,11 +193,12 @@ def scored(table: Table, grown: dict[str, NDArray[Any]]) -> NDArray[np.float64]:
     return relation_trees.scores(np.ascontiguousarray(table.features.T), relation_trees.loaded(grown))
 
 
-def left_out(tables: Sequence[Table]) -> list[NDArray[np.float64]]:
+def left_out(tables: Sequence[Table], growth: Growth) -> list[NDArray[np.float64]]:
     """Return the scores of each table by trees grown on stores of other folds."""
     result: list[NDArray[np.float64]] = [np.empty(0)] * len(tables)
     for fold in range(FOLDS):
-        grown = grow([table for place, table in enumerate(tables) if place % FOLDS != fold], seeds=1)
+        others = [table for place, table in enumerate(tables) if place % FOLDS != fold]
+        grown = grow(others, growth._replace(seeds=1))
         for place in range(fold, len(tables), FOLDS):
             result[place] = scored(tables[place], grown)
     return result
@@ -239,10 +253,12 @@ def figures(tables: Sequence[Table], predicted: Sequence[NDArray[np.float64]]) -
     return lines
 
 
-def fitted(tables: Sequence[Table], name: str) -> tuple[dict[str, NDArray[Any]], list[NDArray[np.float64]]]:
+def fitted(
+    tables: Sequence[Table], name: str, growth: Growth
+) -> tuple[dict[str, NDArray[Any]], list[NDArray[np.float64]]]:
     """Grow, calibrate and write trees; return them, and the probabilities of each table by trees grown on others."""
-    raw = left_out(tables)
-    grown = grow(tables) | calibration(np.concatenate([one.relations for one in tables]), np.concatenate(raw))
+    raw = left_out(tables, growth)
+    grown = grow(tables, growth) | calibration(np.concatenate([one.relations for one in tables]), np.concatenate(raw))
     np.savez_compressed(OUT / f"{name}.npz", **grown)
     return grown, [relation_trees.calibrated(one, relation_trees.loaded(grown)) for one in raw]
 
@@ -253,14 +269,14 @@ def main() -> None:
     parser.add_argument("--measure", type=Path, help="folder of labelled stores that are only measured")
     options = parser.parse_args()
     told = corrections(files=CORRECTED)
-    unread = [tabulate(store) for store in (*stores.load(), *episodes(files=OTHERS), *told)]
+    unread = [tabulate(store) for store in (*stores.load(), *episodes(files=(*OTHERS, *RANKED)), *told)]
     tables = [*unread, *(tabulate(store) for store in episodes(files=LEARNED))]
-    first, by_first = fitted(tables, relation_trees.FIRST)
+    first, by_first = fitted(tables, relation_trees.FIRST, FIRST)
     print("first trees, left out:", *figures(tables, by_first), sep="\n")
     read = [second(table, one) for table, one in zip(unread, by_first, strict=False)]
     share = sum(len(one.relations) for one in read) / sum(one.memories for one in unread)
     print(f"pairs read: {share:.2f} a memory", flush=True)
-    last, by_second = fitted(read, relation_trees.SECOND)
+    last, by_second = fitted(read, relation_trees.SECOND, SECOND)
     print("second trees, left out:", *figures(read, by_second), sep="\n")
     if options.measure:
         others = [tabulate(store) for store in labelled_stores.load(options.measure)]

@@ -24,10 +24,10 @@ from memory_pipeline.text.compare.relation_reading import Reading
 FIRST: Final = "relation_trees"
 SECOND: Final = "pair_trees"
 """Names of the two models."""
-POSSIBLE: Final = 0.055
+POSSIBLE: Final = 0.03
 """Probability of any relation, by the first trees, from which a pair may be read."""
-MOST_READ: Final = 2
-"""Maximum number of pairs that are read of each newer memory: what it changes may have been said twice."""
+MOST_READ: Final = 3
+"""Maximum number of pairs that are read of each newer memory: what it changes may have been said more than once."""
 PARTIAL: Final = "partial"
 """An update of a part of the older memory, where the rest of it still holds; `RELATIONS` counts it as an update."""
 OF_PAIRS: Final = (*RELATIONS[:-1], PARTIAL, RELATIONS[-1])
@@ -43,10 +43,10 @@ _AT_ONCE: Final = 128
 """Pairs that go through the trees together; more take longer, as less of them is near the processor."""
 _SIEVE: Final = 225
 """The first of the trees, which see of most pairs that they are unrelated."""
-_UNLIKELY: Final = 0.4
-"""Share of all relations by these trees below which a pair goes through no more of them. Of 34,525 pairs of 44 stores
-the least such share among the pairs that all trees leave possible (`POSSIBLE`) was .413; a quarter of all had .4."""
-_AT_MOST: Final = 0.0125
+_UNLIKELY: Final = 0.36
+"""Share of all relations by these trees below which a pair goes through no more of them. Of 65,943 pairs of 89 stores
+all trees leave .128 possible (`POSSIBLE`), of which 5 in 10,000 have less than that; .32 of all have as much."""
+_AT_MOST: Final = 0.0063
 """Mean probability of any relation, by all trees, of pairs with about that share."""
 _DAY: Final = 86_400_000_000
 """Microseconds."""
