@@ -36,7 +36,7 @@ LEARNED: Final = ("a", "b", "c", "e", "f", "g", "h", "i", "j", "q", "r", "s", "u
 OTHERS: Final = ("d", "l", "o", "p", "t", "x", "y", "z")
 """Files of episodes in English that the trees learn from and the network does not."""
 RANKED: Final = tuple(f"{writer}{part}" for writer in "abcd" for part in "abc")
-"""Files of episodes from which only the ranking of notes and the sections of core memory have learned."""
+"""Files of episodes from which the trees, the ranking of notes and the sections of core memory have learned."""
 UNREAD: Final = ("k", "n", "ad", "bd", "cd", "dd")
 """Files of episodes that nothing has learned from."""
 MEASURED: Final = ("i", "m", "o", "q", "s")

@@ -35,7 +35,7 @@ REPEATS: Final = "repeats 1"
 ANSWERED_REPEATS: Final = "repeats answered 1"
 """The same by the verdict of a language model (`answered_repeats`)."""
 
-UNSAID: Final = 0.18
+UNSAID: Final = 0.25
 """Greatest share of a text's words, by their weight, that another text says not even nearly, if it may stand for it.
 
 Two of which neither may stand for the other are less sure to be one fact, by half of that share.

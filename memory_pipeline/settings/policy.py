@@ -195,11 +195,11 @@ class Policy(Values):
         description="What judges whether a memory updates, contradicts or repeats an older one: reader (trees over "
         "words and the reader's vectors); llm_model answers the questions of review as well (llm_pairs).",
     )
-    fact_confidence: Share = Field(0.50, description="Minimum confidence for linking an older memory as outdated.")
+    fact_confidence: Share = Field(0.45, description="Minimum confidence for linking an older memory as outdated.")
     repeat_confidence: Share = Field(0.35, description="Minimum confidence for linking two memories of one fact.")
     conflict_confidence: Share = Field(0.40, description="Minimum confidence for linking contradicting memories.")
     close_confidence: Share = Field(0.92, description="Minimum confidence for closing what an update outdates.")
-    merge_confidence: Share = Field(0.80, description="Minimum confidence for merging two memories of one fact.")
+    merge_confidence: Share = Field(0.85, description="Minimum confidence for merging two memories of one fact.")
 
     promote_tiers: bool = Field(True, description="Promote memories to higher tiers by energy.")
     short_term_energy: Positive = Field(2.0, description="Energy above which a working memory becomes short-term.")
