@@ -2,7 +2,8 @@
 
 Run with `python research/fit_worth.py`. Writes `models/worth.toml`, coefficients and fit report in one file. The
 training data are the stores of `corpus_files.RANKED`, as one run of `default` under a token budget sees them. The
-shipped coefficients were fitted with trees that had not learned from these stores. Not here: the features (`consolidation/worth`).
+shipped coefficients were fitted with trees that had not learned from these stores. Not here: the features
+(`consolidation/worth`).
 """
 
 import sys
