@@ -24,22 +24,10 @@ from typing import IO, Any, Final
 
 import ijson
 
+from memory_pipeline.consolidation.whereabouts import OF_AGENTS
 from memory_pipeline.interop.items import file_name
 from memory_pipeline.interop.unpacking import Limits, Seen, TooLarge, is_packed, plain, without_suffix
 
-OF_AGENTS: Final = frozenset(
-    {
-        "agents.md",
-        "agent.md",
-        "claude.md",
-        "claude.local.md",
-        "copilot-instructions.md",
-        "gemini.md",
-        "qwen.md",
-        "warp.md",
-    }
-)
-"""Files in which coding agents keep what holds in the project whose folder has them, maybe in a hidden folder of it."""
 _HOMES_OF_AGENTS: Final = frozenset({".agents", ".claude", ".codex", ".gemini", ".github", ".qwen", ".warp"})
 """Hidden folders of a project in which these are read; one in a folder of deleted notes is not."""
 _OF_LOGSEQ: Final = frozenset({"bak", "version-files"})

@@ -19,11 +19,12 @@ import polars as pl
 
 from memory_pipeline.consolidation.plans.planning import LEAVING
 from memory_pipeline.consolidation.state import projection
+from memory_pipeline.consolidation.whereabouts import OF_AGENTS
 from memory_pipeline.interop import openclaw
 from memory_pipeline.interop.commits import first_committed
 from memory_pipeline.interop.dreaming import Place
 from memory_pipeline.interop.exports import folder
-from memory_pipeline.interop.files import OF_AGENTS, Broken, Member, members
+from memory_pipeline.interop.files import Broken, Member, members
 from memory_pipeline.interop.items import Imported, ImportedAs, Item, Noticed, Skipped, raw_bytes, skipped, stable_id
 from memory_pipeline.interop.markdown_notes import READ_ONLY
 from memory_pipeline.interop.markdown_text import Note, Unit, is_pointer, read, resolved
