@@ -1,5 +1,6 @@
 """What a run changes of a folder of Markdown: only the lines that it replaces or lets go."""
 
+import gzip
 import threading
 import zipfile
 from contextlib import nullcontext
@@ -112,6 +113,30 @@ def test_a_block_that_other_notes_refer_to_stays(block):
     here = places("tea.md", ("a", 2, 2 + lines), ("p", 3 + lines, 4 + lines))
     assert changes({"tea.md": text}, here, leaving={"a"}, summaries=[]) == {}
     assert changes({"tea.md": text}, here, leaving={"a", "p"}, summaries=[]) == {"tea.md": f"# Tea\n\n{block}"}
+
+
+@pytest.mark.parametrize("before", ["Things to pack", "Pack these:", "**Packed**", "Long trips.\nWhat to pack"])
+@pytest.mark.parametrize("item", ["- Two ropes.", "1. Two ropes.", "* [ ] Two ropes."])
+def test_what_introduces_a_list_stays_above_its_items(before, item, tmp_path):
+    text = f"# Boat\n\nFirst prose.\n\n{before}\n\n{item}\n\nMore prose.\n"
+    (tmp_path / "boat.md").write_text(text, "utf-8")
+    with Lake(tmp_path / "data") as lake:
+        here = markdown.places(tmp_path, profile="p", ledger=lake.ledger)
+    leaving = {place.memory_id for place in here} - {place.memory_id for place in here if place.text in item}
+    assert changes({"boat.md": text}, here, leaving=leaving, summaries=[]) == {
+        "boat.md": f"# Boat\n\n{before}\n\n{item}\n"
+    }
+
+
+def test_lines_of_a_packed_copy_are_in_no_file_of_the_folder(tmp_path):
+    (tmp_path / "boat.md").write_text("# Boat\n\n- Two ropes.\n", "utf-8")
+    with zipfile.ZipFile(tmp_path / "old.zip", "w") as archive:
+        archive.writestr("boat.md", "- The sail is red.\n- Two ropes.\n")
+    (tmp_path / "mast.md.gz").write_bytes(gzip.compress(b"- The mast is new.\n"))
+    with Lake(tmp_path / "data") as lake:
+        (here,) = markdown.places(tmp_path, profile="p", ledger=lake.ledger)
+    assert (here.file, here.first, here.after) == ("boat.md", 2, 3)
+    assert list(markdown.texts(tmp_path)) == ["boat.md"]
 
 
 @pytest.mark.parametrize("file", ["journals/2020_10_03.md", "2026-03-01.md", "days/2026-03-01/tea.md"])

@@ -37,6 +37,8 @@ LONGEST_LINE: Final = 64 * 1024 * 1024
 BEGINNING: Final = 64 * 1024
 """Bytes of a longer line that its dead letter holds."""
 
+_NO_TIME: Final = (1980, 1, 1, 0, 0, 0)
+"""What a ZIP file says of when a file was changed if whoever made it left that out."""
 _SPOOLED: Final = 16 * 1024 * 1024
 """Bytes of an archive within an archive that are held in memory."""
 _DAMAGED: Final = (
@@ -74,7 +76,12 @@ class Member:
     @property
     def base(self) -> str:
         """Its name without folders and without `.gz` and the like."""
-        return without_suffix(PurePosixPath(self.name).name)
+        return PurePosixPath(self.unpacked).name
+
+    @property
+    def unpacked(self) -> str:
+        """Its path within the export without `.gz` and the like."""
+        return without_suffix(self.name)
 
     def text(self) -> str:
         """Return the whole file as text; Broken, if it cannot be read or is not UTF-8."""
@@ -306,7 +313,8 @@ def _zipped(archive: IO[bytes], member: Member, limits: Limits) -> Iterator[Memb
                     raise ValueError("is encrypted; unpack it")
                 return plain(opened.open(entry), entry.filename, limits, *seen)
 
-            yield Member(entry.filename, content, _instant(member, *entry.date_time))
+            at = entry.date_time if entry.date_time > _NO_TIME else ()
+            yield Member(entry.filename, content, _instant(member, *at))
 
 
 def _tarred(archive: IO[bytes], member: Member, limits: Limits) -> Iterator[Member]:
@@ -324,11 +332,14 @@ def _tarred(archive: IO[bytes], member: Member, limits: Limits) -> Iterator[Memb
             def content(entry: tarfile.TarInfo = entry, seen: tuple[Seen, Seen] = seen) -> _Opened:
                 return plain(opened.extractfile(entry) or io.BytesIO(), entry.name, limits, *seen)
 
-            yield Member(entry.name, content, _instant(member, 1970, 1, 1, seconds=entry.mtime))
+            at = (1970, 1, 1) if entry.mtime else ()
+            yield Member(entry.name, content, _instant(member, *at, seconds=entry.mtime))
 
 
 def _instant(member: Member, *date: int, seconds: float = 0) -> datetime:
-    """Return a date and so many seconds; the date of the archive, if an entry has one that does not exist."""
+    """Return a date and so many seconds; the date of the archive, if an entry has none, or one that does not exist."""
+    if not date:
+        return member.modified
     try:
         return datetime(*date, tzinfo=UTC) + timedelta(seconds=seconds)  # type: ignore[arg-type,misc]
     except (ValueError, OverflowError):

@@ -31,6 +31,7 @@ from memory_pipeline.interop.markdown_text import Note, Unit, is_pointer, read, 
 from memory_pipeline.interop.reconciling import fields_now, open_memories
 from memory_pipeline.interop.records import Record, Source
 from memory_pipeline.interop.sampling import Sample
+from memory_pipeline.interop.unpacking import without_suffix
 from memory_pipeline.interop.values import kind_of, label, labels, mapping, metadata_of, shared
 from memory_pipeline.ledger.event import InvalidEvent, parse
 from memory_pipeline.ledger.ledger import Ledger
@@ -78,10 +79,10 @@ class _Folder:
         read_places, broken, left_out = list[_Place](), list[tuple[str, str]](), list[Item]()
         names = list[str]()
         for member in members(path):
-            if not member.name.lower().endswith(SUFFIXES):
+            if not is_markdown(member.name):
                 left_out += skipped("files that are not Markdown", int(not member.base.startswith(".")))
                 continue
-            names.append(member.name)
+            names.append(member.unpacked)
             try:
                 note = read(member.text())
             except Broken as error:
@@ -95,7 +96,7 @@ class _Folder:
                 front, too_long = shared(note.front)
                 note = replace(note, front=front)
                 left_out += too_long
-            read_places += [_Place(member.name, note, unit, member) for unit in note.units]
+            read_places += [_Place(member.unpacked, note, unit, member) for unit in note.units]
         own = openclaw.of_agent(names)
         read_places = [place for place in read_places if place.file not in own]
         left_out += skipped("files that instruct the agent of a workspace, and its diary", len(own))
@@ -234,7 +235,12 @@ class _Known:
 
 def detect(seen: Sample) -> bool:
     """Return whether a path holds Markdown."""
-    return any(name.lower().endswith(SUFFIXES) for name in seen.names)
+    return any(map(is_markdown, seen.names))
+
+
+def is_markdown(name: str) -> bool:
+    """Return whether a name says that its file is Markdown, perhaps packed as `.gz` and the like."""
+    return without_suffix(name).lower().endswith(SUFFIXES)
 
 
 def events(source: Source, path: Path, *, ledger: Ledger | None = None, name: str | None = None) -> Iterator[Item]:
@@ -264,9 +270,10 @@ def events(source: Source, path: Path, *, ledger: Ledger | None = None, name: st
 
 
 def places(path: Path, *, profile: str, ledger: Ledger, name: str | None = None) -> list[Place]:
-    """Return the place of each memory of a folder that was just imported; arguments as for `events`."""
+    """Return the place of each memory in the files of a folder that was just imported; arguments as for `events`."""
     known = _Known.of(Source(FORMAT, datetime.now(UTC), profile), path, ledger, name)
-    return [_place(one) for one in known.named(_Folder.of(path).places)]
+    named = known.named(_Folder.of(path).places)
+    return [_place(one) for one in named if one.member.path is not None and one.member.name == one.file]
 
 
 def _place(one: _Place) -> Place:
@@ -274,14 +281,21 @@ def _place(one: _Place) -> Place:
     unit = one.unit
     written = unit.text if unit.written is None else unit.written
     return Place(
-        one.memory_id, one.file, unit.line - 1, unit.after - 1, one.note.whole, written, plain=unit.written is None
+        one.memory_id,
+        one.file,
+        unit.line - 1,
+        unit.after - 1,
+        one.note.whole,
+        written,
+        plain=unit.written is None and not unit.introduces,
     )
 
 
 def texts(path: Path) -> dict[str, str]:
     """Return the exact text of each file of Markdown in a folder by its path in the folder.
 
-    Files that cannot be read are left out, and so are those in archives, which nobody edits in their place.
+    Files that cannot be read are left out, and so are packed ones and those in archives, which nobody edits in their
+    place.
     """
     found = dict[str, str]()
     for member in members(path):

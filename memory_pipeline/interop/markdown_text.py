@@ -117,6 +117,8 @@ class Unit:
     """Edge type and target, as written."""
     written: str | None = None
     """The text as the file has it, if that is more than the text."""
+    introduces: bool = False
+    """Whether the items of the list behind it belong to it, as to a heading."""
 
 
 @dataclass(frozen=True)
@@ -333,7 +335,7 @@ def _blocks(
             if told:
                 bare = []
                 titles = (*outer, *(title for _, title in headings))
-                yield Unit(text, number, first + end, titles, tags=tuple(tags))
+                yield Unit(text, number, first + end, titles, tags=tuple(tags), introduces=bool(title))
             headings += [(level, _numbered(title, headings, introduced))] if title else []
             place = end
     left_out[_HEADINGS] += len(bare)
