@@ -52,7 +52,10 @@ class Place:
     text: str = ""
     """How it is written there."""
     plain: bool = True
-    """Whether its memory says just that; else links, marks or remarks of an editor are in it, or it introduces a list."""
+    """Whether its memory says just that.
+
+    Else links, marks or remarks of an editor are in it, or it introduces a list.
+    """
 
 
 @dataclass(frozen=True)
@@ -72,10 +75,10 @@ def changes(
     A summary takes the place of the first of its members, with its id and in that member's shape: as an item with the
     same marker, as a paragraph, or as the text of the file if that member was a file of its own. Line ends stay.
     Tables, code, quotes, tasks, list items with others below them, blocks that other notes refer to, lines with their
-    day at their head, those that introduce a list, and those with links to pages or remarks always stay. So does prose of which a table, code or
-    quote is the summary, and so do the steps of a numbered list: one that is done twice is written twice. The file of a
-    day is a record of it: what later days outdate stays there. A file with nothing left but headings is removed, with
-    the lines that only point to it.
+    day at their head, those that introduce a list, and those with links to pages or remarks always stay. So does prose
+    of which a table, code or quote is the summary, and so do the steps of a numbered list: one that is done twice is
+    written twice. The file of a day is a record of it: what later days outdate stays there. A file with nothing left
+    but headings is removed, with the lines that only point to it.
     """
     gone = [place for place in places if place.memory_id in leaving and place.plain and not _is_structure(place.text)]
     kept = _steps(texts, gone, summaries) | _referred_to(texts, gone) | _of_a_day(gone, summaries) | _prose(summaries)

@@ -357,9 +357,9 @@ class Lake:
     def set_back(self, now: datetime) -> Counter[str]:
         """Date back the events that a clock recorded ahead of `now` (`clocks.set_back`), in ledger and table `events`.
 
-        Returns how many of each profile the ledger dated anew; after a crash in between, a second call does the rest. Raises LakeError
-        if the store cannot be written, or others published meanwhile; try again. Cost: reads the instants of all
-        events.
+        Returns how many of each profile the ledger dated anew; after a crash in between, a second call does the rest.
+        Raises LakeError if the store cannot be written, or others published meanwhile; try again. Cost: reads the
+        instants of all events.
         """
         with self.ledger.writing() as transaction:
             counts = clocks.set_back(transaction, now)
