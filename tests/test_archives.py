@@ -203,6 +203,14 @@ def test_notes_are_read_however_they_are_packed(tmp_path: Path, name: str) -> No
     assert (payload["content"], json.loads(payload["metadata"])["file"]) == ("The boat is red.", "boat.md")
 
 
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16"])
+def test_notes_of_windows_are_read(tmp_path: Path, encoding: str) -> None:
+    (tmp_path / "kiosk.md").write_bytes("# Caf\u00e9\r\n\r\n- Closes at six.\r\n".encode(encoding))
+    items = formats.events(formats.FORMATS["markdown"], tmp_path, recorded_at=AS_OF)
+    (payload,) = (json.loads(one.payload_json()) for one in items if not isinstance(one, Skipped | Noticed))
+    assert (payload["content"], payload["tags"]) == ("Closes at six.", ["Caf\u00e9"])
+
+
 def test_a_file_without_a_time_in_an_archive_is_of_the_time_of_the_archive(tmp_path: Path) -> None:
     made = io.BytesIO()
     with zipfile.ZipFile(made, "w") as archive:

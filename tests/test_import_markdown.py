@@ -317,6 +317,19 @@ def test_blocks(text, units):
     assert [unit.text for unit in markdown_text.read(text).units] == units
 
 
+@pytest.mark.parametrize(
+    "begins", ["<details>\n<summary>Spare</summary>\n", "<details open><summary><b>Spare</b></summary>"]
+)
+def test_a_block_that_folds_up_stands_below_its_title(begins):
+    text = f"# Keys\n\nBy the door.\n{begins}\nBy the door.\n\n- On the hook.\n</details>\nBy the door.\n"
+    assert [(unit.text, unit.heading) for unit in markdown_text.read(text).units] == [
+        ("By the door.", ("Keys",)),
+        ("By the door.", ("Keys", "Spare")),
+        ("On the hook.", ("Keys", "Spare")),
+        ("By the door.", ("Keys",)),
+    ]
+
+
 def test_callouts_give_their_title_as_heading_and_their_kind_as_tag():
     (unit,) = markdown_text.read("# Garden\n\n> [!note] Beds\n> They face south.\n").units
     assert (unit.heading, unit.tags) == (("Garden", "Beds"), ("Garden", "note"))

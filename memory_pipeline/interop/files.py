@@ -4,6 +4,7 @@ Nothing is unpacked to disk under a name that an archive chooses, links in archi
 is held in memory as a whole. Not here: what the files mean, and how far an archive may expand (`unpacking.py`).
 """
 
+import codecs
 import io
 import json
 import lzma
@@ -37,6 +38,7 @@ LONGEST_LINE: Final = 64 * 1024 * 1024
 BEGINNING: Final = 64 * 1024
 """Bytes of a longer line that its dead letter holds."""
 
+_UTF_16: Final = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 _NO_TIME: Final = (1980, 1, 1, 0, 0, 0)
 """What a ZIP file says of when a file was changed if whoever made it left that out."""
 _SPOOLED: Final = 16 * 1024 * 1024
@@ -84,12 +86,12 @@ class Member:
         return without_suffix(self.name)
 
     def text(self) -> str:
-        """Return the whole file as text; Broken, if it cannot be read or is not UTF-8."""
+        """Return the whole file as text; Broken, if it cannot be read or is neither UTF-8 nor UTF-16 with its mark."""
         read = self.head(_LARGEST + 1)
         if len(read) > _LARGEST:
             raise Broken(f"is larger than {_LARGEST >> 20} MiB; split it")
         with _damage(*_UNREADABLE):
-            return read.decode("utf-8-sig")
+            return read.decode("utf-16" if read.startswith(_UTF_16) else "utf-8-sig")
 
     def head(self, most: int) -> bytes:
         """Return the first bytes; Broken, if they cannot be read."""

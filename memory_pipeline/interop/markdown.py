@@ -126,11 +126,12 @@ class _Place:
 
     def is_pointer(self, files: Mapping[str, Any]) -> bool:
         """Return whether it is a line of an index (see `markdown_text.is_pointer`)."""
+        return self.unit.memory_id is None and is_pointer(self.unit, files, of_a_day=lambda: self.is_of_a_day)
 
-        def of_a_day() -> bool:
-            return day_of(self.file, self.unit.heading, until=datetime.max.replace(tzinfo=UTC)) is not None
-
-        return self.unit.memory_id is None and is_pointer(self.unit, files, of_a_day=of_a_day)
+    @property
+    def is_of_a_day(self) -> bool:
+        """Whether the name of its file or a heading above it is a day."""
+        return day_of(self.file, self.unit.heading, until=datetime.max.replace(tzinfo=UTC)) is not None
 
 
 @dataclass(frozen=True)
@@ -288,6 +289,7 @@ def _place(one: _Place) -> Place:
         one.note.whole,
         written,
         plain=unit.written is None and not unit.introduces,
+        of_a_day=one.is_of_a_day,
     )
 
 
