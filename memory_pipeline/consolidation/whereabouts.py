@@ -43,13 +43,13 @@ _LONGEST: Final = 60
 _DATE: Final = r"[0-9]{4}[-_./]?[0-9]{2}[-_./]?[0-9]{2}"
 _PAGE: Final = r"(?i)([^/]+)\.(?:md|markdown)$"
 """The name of a file of notes, at the end of its path."""
-_KINDS: Final = sorted(name.removesuffix(".md") for name in OF_AGENTS | {"index.md", "memory.md", "readme.md"})
-_OF_A_KIND: Final = rf"(?i)^(?:{'|'.join(map(re.escape, _KINDS))})$"
-"""The name of a file that says of what kind it is, not what it is about."""
-_GAPS: Final = rf"{_DATE}(?:[-_T]?[0-9]{{4}}(?:[0-9]{{2}})?\b)?|\s+"
+_KINDS: Final = frozenset(name.removesuffix(".md") for name in OF_AGENTS | {"index.md", "memory.md", "readme.md"})
+"""Names of files that say of what kind they are, not what they are about."""
+_GAPS: Final = rf"(?:{_DATE}(?:[-_T]?[0-9]{{4}}(?:[0-9]{{2}})?\b)?|\s)+"
 """What a space stands for in the name of a page: dates, perhaps with a time, and white space."""
 _EDGE: Final = " -_.,"
-_SIGNS: Final = re.compile(r"[\W_]+")
+_SIGNS: Final = r"[\s_.,:;/\u203a-]+"
+"""What stands between the words of a title or of the name of a file."""
 
 
 def file() -> pl.Expr:
@@ -147,9 +147,8 @@ def shown_path(metadata: Mapping[str, Any] | None) -> str | None:
     parts = [" ".join(part.split())[:_LONGEST] for part in known.get("heading", "").split(JOIN)]
     headings = [part for part in parts if not re.fullmatch(f"(?:{_DATE})?", part)]
     file = None if {"name", "description"} <= known.keys() else re.search(_PAGE, known.get("file", ""))
-    page = "" if file is None or re.search(_OF_A_KIND, file[1]) else re.sub(_GAPS, " ", file[1]).strip(_EDGE)
-    page = " ".join(page.split())
-    named = _SIGNS.sub("", "".join(headings)).lower().startswith(_SIGNS.sub("", page).lower())
+    page = "" if file is None or file[1].lower() in _KINDS else re.sub(_GAPS, " ", file[1]).strip(_EDGE)
+    named = re.sub(_SIGNS, "", "".join(headings)).lower().startswith(re.sub(_SIGNS, "", page).lower())
     project = " ".join(known.get("project", "").split())[:_LONGEST]
     return SEPARATOR.join(filter(None, (project, "" if named else page[:_LONGEST], *headings))) or None
 
@@ -173,13 +172,13 @@ def shown_below(column: str) -> pl.Expr:
 def _page() -> pl.Expr:
     """Return the name of the page of each memory without dates; empty for none, or one that names only a kind."""
     stem = _value("file").str.extract(_PAGE)
-    name = one_line(stem.str.replace_all(_GAPS, " ").str.strip_chars(_EDGE))
-    return pl.when(~stem.str.contains(_OF_A_KIND)).then(name).fill_null("")
+    name = stem.str.replace_all(_GAPS, " ").str.strip_chars(_EDGE)
+    return pl.when(~stem.str.to_lowercase().is_in(sorted(_KINDS))).then(name).fill_null("")
 
 
 def _is_named(page: pl.Expr, headings: pl.Expr) -> pl.Expr:
     """Return whether headings begin with the letters of a page, whatever signs stand between them; true for none."""
-    letters = (text.str.replace_all(_SIGNS.pattern, "").str.to_lowercase() for text in (headings, page))
+    letters = (text.str.replace_all(_SIGNS, "").str.to_lowercase() for text in (headings, page))
     return next(letters).str.starts_with(next(letters))
 
 
