@@ -127,6 +127,8 @@ def test_the_page_of_a_line_is_searched(tmp_path):
         ("2026-02-01 Trip.md", None, "Trip\n"),
         ("Trip 2026-02-01 notes.md", None, "Trip notes\n"),
         ("202602011430 Trip.md", None, "Trip\n"),
+        ("standup_20260201_1430_backend.md", None, "standup backend\n"),
+        ("Rome-2026-02-01-tickets_2.md", None, "Rome tickets_2\n"),
         ("project-b.md", "Project B / Data", "Project B \u203a Data\n"),
         ("shop/MEMORY.md", None, ""),
         ("shop/README.md", "Mail", "Mail\n"),
@@ -205,6 +207,7 @@ HEADINGS = (
         {"file": "services-2026.markdown", "name": "n"},
         {"file": "whole.md", "name": "n", "description": "d", "project": ""},
         {"file": f"{'x' * 70}.md"},
+        {"file": "standup_20260301_143000_backend - notes.md"},
         {"file": 5},
     ],
 )

@@ -45,7 +45,7 @@ _PAGE: Final = r"(?i)([^/]+)\.(?:md|markdown)$"
 """The name of a file of notes, at the end of its path."""
 _KINDS: Final = frozenset(name.removesuffix(".md") for name in OF_AGENTS | {"index.md", "memory.md", "readme.md"})
 """Names of files that say of what kind they are, not what they are about."""
-_GAPS: Final = rf"(?:{_DATE}(?:[-_T]?[0-9]{{4}}(?:[0-9]{{2}})?\b)?|\s)+"
+_GAPS: Final = rf"[\s_-]*{_DATE}(?:[-_T]?[0-9]{{4}}(?:[0-9]{{2}})?(?:[\s_-]|$))?[\s_-]*|\s+"
 """What a space stands for in the name of a page: dates, perhaps with a time, and white space."""
 _EDGE: Final = " -_.,"
 _SIGNS: Final = r"[\s_.,:;/\u203a-]+"
