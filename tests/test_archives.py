@@ -16,7 +16,7 @@ from frames import AS_OF
 
 from memory_pipeline.interop import formats, unpacking
 from memory_pipeline.interop.files import Broken, members
-from memory_pipeline.interop.items import Skipped
+from memory_pipeline.interop.items import Noticed, Skipped
 from memory_pipeline.interop.unpacking import TooLarge
 
 LINE = b'{"type": "entity", "name": "Ana", "entityType": "person", "observations": ["tea"]}'
@@ -184,6 +184,43 @@ def test_temporary_files_are_gone_after_an_import_and_after_a_refusal(
 def test_a_file_that_only_seems_compressed_is_read_as_it_is(tmp_path: Path) -> None:
     (tmp_path / "memory.jsonl.gz").write_bytes(LINE)  # a browser may have uncompressed it
     assert contents(tmp_path / "memory.jsonl.gz") == {"memory.jsonl.gz": LINE}
+
+
+@pytest.mark.parametrize("name", PACKED)
+def test_notes_are_read_however_they_are_packed(tmp_path: Path, name: str) -> None:
+    path = tmp_path / name.replace("memory.jsonl", "boat.md")
+    if name.startswith("memory"):
+        path.write_bytes(PACKED[name](b"- The boat is red.\n"))
+    else:
+        packed = gzip.compress(b"- The boat is red.\n")
+        path.write_bytes(zipped({"boat.md.gz": packed}) if name.endswith("zip") else tarred({"boat.md.gz": packed}))
+    (item,) = (
+        one
+        for one in formats.events(formats.FORMATS["markdown"], path, recorded_at=AS_OF)
+        if not isinstance(one, Skipped | Noticed)
+    )
+    payload = json.loads(item.payload_json())
+    assert (payload["content"], json.loads(payload["metadata"])["file"]) == ("The boat is red.", "boat.md")
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16"])
+def test_notes_of_windows_are_read(tmp_path: Path, encoding: str) -> None:
+    (tmp_path / "kiosk.md").write_bytes("# Caf\u00e9\r\n\r\n- Closes at six.\r\n".encode(encoding))
+    items = formats.events(formats.FORMATS["markdown"], tmp_path, recorded_at=AS_OF)
+    (payload,) = (json.loads(one.payload_json()) for one in items if not isinstance(one, Skipped | Noticed))
+    assert (payload["content"], payload["tags"]) == ("Closes at six.", ["Caf\u00e9"])
+
+
+def test_a_file_without_a_time_in_an_archive_is_of_the_time_of_the_archive(tmp_path: Path) -> None:
+    made = io.BytesIO()
+    with zipfile.ZipFile(made, "w") as archive:
+        archive.writestr(zipfile.ZipInfo("boat.md"), "- The boat is red.\n")
+        archive.writestr(zipfile.ZipInfo("mast.md", (2025, 3, 1, 8, 0, 0)), "- The mast is new.\n")
+    (tmp_path / "a.zip").write_bytes(made.getvalue())
+    (tmp_path / "a.tar").write_bytes(tarred({"boat.md": b"- The boat is red.\n"}))
+    for name, years in (("a.zip", [2026, 2025]), ("a.tar", [2026])):
+        os.utime(tmp_path / name, (1_770_000_000, 1_770_000_000))
+        assert [one.modified.year for one in members(tmp_path / name)] == years
 
 
 def test_what_cannot_be_read_in_an_archive_is_named(tmp_path: Path) -> None:

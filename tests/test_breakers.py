@@ -13,7 +13,7 @@ from commands import as_json
 from memory_pipeline.lake.tables import Lake
 from memory_pipeline.ledger.commits import StaleInstant
 from memory_pipeline.recall.client.memory_client import MemoryClient
-from memory_pipeline.runs import consolidate, inputs, undo
+from memory_pipeline.runs import consolidate, inputs, rebuild, resting, undo
 from memory_pipeline.schemas import LIVE
 from memory_pipeline.service import doctor
 from memory_pipeline.text.embed.embedding import HashingEmbedder
@@ -98,6 +98,32 @@ def test_what_a_clock_ahead_recorded_comes_before_what_was_stored_next(tmp_path)
         assert [one.memory_id for one in client.list()] == stored[::-1]
         assert client.recall("What is the code?")[0].memory_id == stored[-1]
         assert client.get(stored[3]).created_at == real - timedelta(hours=2)
+
+
+@pytest.mark.usefixtures("unpublished")
+def test_what_a_run_left_out_as_future_is_found_as_soon_as_it_is_dated_back_and_the_next_run_reads_it(tmp_path):
+    real = datetime.now(UTC)
+    clock = [real + timedelta(days=40)]
+
+    def rest(lake):
+        profiles = inputs.select_profiles(lake, homes.settings(tmp_path), as_of=datetime.now(UTC))
+        return resting.at_rest(lake, profiles)["profile_id"].to_list()
+
+    with MemoryClient(tmp_path, clock=lambda: clock[0]) as client, Lake(tmp_path) as lake:
+        ahead = client.remember("The red kettle stands in Lisbon.")
+        clock[0] = real - timedelta(hours=2)
+        newer = client.remember("The green bicycle was sold to Petra.")
+        for minutes in (60, 30):
+            homes.night(lake, as_of=real - timedelta(minutes=minutes), run_id=f"night {minutes}")
+        assert as_json("undo", "--ahead", home=tmp_path)["dated_back"] == 1
+        for shown in (client, MemoryClient(tmp_path)):
+            assert [one.memory_id for one in shown.list()] == [newer, ahead]
+            assert shown.recall("Where is the red kettle?")[0].memory_id == ahead
+            assert shown.get(ahead).created_at < shown.get(newer).created_at
+        published = lake.read("memories")
+        assert set(published["memory_id"]) == {ahead, newer}
+        assert published.equals(rebuild.rebuild(lake, "default")["memories"])
+        assert rest(lake) == []
 
 
 def test_what_was_stored_for_a_time_by_a_clock_ahead_ends_that_time_after_its_new_date(tmp_path):

@@ -1,8 +1,10 @@
 """What a run changes of a folder of Markdown: only the lines that it replaces or lets go."""
 
+import gzip
 import threading
 import zipfile
 from contextlib import nullcontext
+from dataclasses import replace
 from pathlib import Path
 
 import commands
@@ -51,7 +53,7 @@ def test_a_summary_stands_where_the_first_of_its_members_stood():
 SHAPED = "# Tea{end}{end}{first}{end}{end}Something else.{end}"
 
 
-@pytest.mark.parametrize("end", ["\n", "\r\n"])
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
 @pytest.mark.parametrize(
     ("first", "made"),
     [
@@ -82,15 +84,30 @@ def test_a_summary_of_several_paragraphs_is_an_item():
     assert made == {"tea.md": '- Tea.\n\n  Milk.\n  <!-- {"memory_id": "s"} -->\n'}
 
 
-def test_a_file_keeps_the_line_ends_and_the_mark_of_its_system():
-    text = "\ufeff---\r\nname: tea\r\n---\r\nTea at five.\r\n"
+@pytest.mark.parametrize("end", ["\r\n", "\r"])
+def test_a_file_keeps_the_line_ends_and_the_mark_of_its_system(end):
+    text = "\ufeff---\r\nname: tea\r\n---\r\nTea at five.\r\n".replace("\r\n", end)
     made = changes(
         {"t.md": text},
         places("t.md", ("a", 3, 4), whole=True),
         leaving={"a"},
         summaries=[Summary("s", "Tea at six.", ["a", "b"])],
     )
-    assert made == {"t.md": '\ufeff---\r\nmemory_id: "s"\r\nname: tea\r\n---\r\n\r\nTea at six.\r\n'}
+    after = '\ufeff---\r\nmemory_id: "s"\r\nname: tea\r\n---\r\n\r\nTea at six.\r\n'
+    assert made == {"t.md": after.replace("\r\n", end)}
+
+
+def test_a_file_whose_lines_end_in_several_ways_keeps_all_that_stay_and_no_line_end_at_its_end(tmp_path):
+    text = "# Tea\r\r- Mugs are blue.\r\n- Cups are white.\n\r- Tea at five.\r- Tea at five."
+    (tmp_path / "tea.md").write_bytes(text.encode())
+    with Lake(tmp_path / "data") as lake:
+        here = markdown.places(tmp_path, profile="p", ledger=lake.ledger)
+    assert "".join(markdown_text.lines(text)) == text
+    cups, fives = here[1], [place.memory_id for place in here[2:]]
+    made = changes(
+        {"tea.md": text}, here, leaving={cups.memory_id, *fives}, summaries=[Summary("s", "Tea at five.", fives)]
+    )
+    assert made == {"tea.md": '# Tea\r\r- Mugs are blue.\r\n\r- Tea at five.\r  <!-- {"memory_id": "s"} -->\r'}
 
 
 def test_the_steps_of_a_numbered_list_stay_when_one_is_done_twice():
@@ -114,9 +131,48 @@ def test_a_block_that_other_notes_refer_to_stays(block):
     assert changes({"tea.md": text}, here, leaving={"a", "p"}, summaries=[]) == {"tea.md": f"# Tea\n\n{block}"}
 
 
-@pytest.mark.parametrize("file", ["journals/2020_10_03.md", "2026-03-01.md", "days/2026-03-01/tea.md"])
-def test_a_note_of_a_day_keeps_what_later_days_outdate(file):
-    texts, here = {file: LIST}, [Place(one.memory_id, file, one.first, one.after, whole=False) for one in TEA]
+@pytest.mark.parametrize("before", ["Things to pack", "Pack these:", "**Packed**", "Long trips.\nWhat to pack"])
+@pytest.mark.parametrize("item", ["- Two ropes.", "1. Two ropes.", "* [ ] Two ropes."])
+def test_what_introduces_a_list_stays_above_its_items(before, item, tmp_path):
+    text = f"# Boat\n\nFirst prose.\n\n{before}\n\n{item}\n\nMore prose.\n"
+    (tmp_path / "boat.md").write_text(text, "utf-8")
+    with Lake(tmp_path / "data") as lake:
+        here = markdown.places(tmp_path, profile="p", ledger=lake.ledger)
+    leaving = {place.memory_id for place in here} - {place.memory_id for place in here if place.text in item}
+    assert changes({"boat.md": text}, here, leaving=leaving, summaries=[]) == {
+        "boat.md": f"# Boat\n\n{before}\n\n{item}\n"
+    }
+
+
+def test_lines_of_a_packed_copy_are_in_no_file_of_the_folder(tmp_path):
+    (tmp_path / "boat.md").write_text("# Boat\n\n- Two ropes.\n", "utf-8")
+    with zipfile.ZipFile(tmp_path / "old.zip", "w") as archive:
+        archive.writestr("boat.md", "- The sail is red.\n- Two ropes.\n")
+    (tmp_path / "mast.md.gz").write_bytes(gzip.compress(b"- The mast is new.\n"))
+    with Lake(tmp_path / "data") as lake:
+        (here,) = markdown.places(tmp_path, profile="p", ledger=lake.ledger)
+    assert (here.file, here.first, here.after) == ("boat.md", 2, 3)
+    assert list(markdown.texts(tmp_path)) == ["boat.md"]
+
+
+@pytest.mark.parametrize(
+    ("file", "heading"),
+    [
+        ("journals/2020_10_03.md", "# Tea"),
+        ("2026-03-01.md", "# Tea"),
+        ("days/2026-03-01/tea.md", "# Tea"),
+        ("Tea 2026-03-01 notes.md", "# Tea"),
+        ("tea.md", "## 2026-03-01"),
+        ("tea.md", "# Tuesday, 3 March 2026"),
+    ],
+)
+def test_a_note_of_a_day_keeps_what_later_days_outdate(file, heading, tmp_path):
+    texts = {file: LIST.replace("name: tea", "tags: tea").replace("# Tea", heading)}
+    (tmp_path / file).parent.mkdir(parents=True, exist_ok=True)
+    (tmp_path / file).write_text(texts[file], "utf-8")
+    with Lake(tmp_path / "data") as lake:
+        found = markdown.places(tmp_path, profile="p", ledger=lake.ledger)
+    here = [replace(place, memory_id=name) for place, name in zip(found, "abpc", strict=True)]
     assert changes(texts, here, leaving={"p"}, summaries=[]) == {}
     assert changes(texts, here, leaving={"a", "b"}, summaries=[Summary("s", "Tea.", ["a", "b"])])[file] is not None
 

@@ -317,6 +317,19 @@ def test_blocks(text, units):
     assert [unit.text for unit in markdown_text.read(text).units] == units
 
 
+@pytest.mark.parametrize(
+    "begins", ["<details>\n<summary>Spare</summary>\n", "<details open><summary><b>Spare</b></summary>"]
+)
+def test_a_block_that_folds_up_stands_below_its_title(begins):
+    text = f"# Keys\n\nBy the door.\n{begins}\nBy the door.\n\n- On the hook.\n</details>\nBy the door.\n"
+    assert [(unit.text, unit.heading) for unit in markdown_text.read(text).units] == [
+        ("By the door.", ("Keys",)),
+        ("By the door.", ("Keys", "Spare")),
+        ("On the hook.", ("Keys", "Spare")),
+        ("By the door.", ("Keys",)),
+    ]
+
+
 def test_callouts_give_their_title_as_heading_and_their_kind_as_tag():
     (unit,) = markdown_text.read("# Garden\n\n> [!note] Beds\n> They face south.\n").units
     assert (unit.heading, unit.tags) == (("Garden", "Beds"), ("Garden", "note"))
@@ -464,6 +477,20 @@ def test_what_is_no_memory_is_counted(tmp_path, ledger):
         ("2026-W54.md", [], None),
         ("log.md", ["2026.3.1"], None),
         ("log.md", ["v2026.03.01"], None),
+        ("Meeting 2026-03-01 notes.md", [], "2026-03-01"),
+        ("standup_20260301_backend.md", [], "2026-03-01"),
+        ("standup-20260301_1430-backend.md", [], "2026-03-01"),
+        ("20260301_1430 standup.md", [], "2026-03-01"),
+        ("Call with Ana (2026-03-01).md", [], "2026-03-01"),
+        ("Call with Ana 01.03.2026 about rent.md", [], "2026-03-01"),
+        ("Notes from 1 March 2026 (Lyon).md", [], "2026-03-01"),
+        ("Besprechung vom 3. M\u00e4rz 2026 B\u00fcro.md", [], "2026-03-03"),
+        ("Rome 2026-03-01 trip/tickets.md", [], "2026-03-01"),
+        ("Retro 2026-W05 platform.md", [], "2026-01-26"),
+        ("release v2026.03.01 notes.md", [], None),
+        ("invoice 12020260301.md", [], None),
+        ("build 1.2026.03.01 notes.md", [], None),
+        ("parcel 2026030112.md", [], None),
     ],
 )
 def test_names_of_files_and_headings_date_what_is_below_them(file, headings, day):

@@ -61,27 +61,33 @@ def test_the_headings_above_a_line_are_searched_and_shown(tmp_path):
     with imported(tmp_path / "data", tmp_path / "notes", NOTES) as client:
         for project, line in (("A", "Uses Postgres 15."), ("B", "Uses Postgres 16.")):
             first = client.recall(f"What does Project {project} use?")[0]
-            assert (first.heading, first.text) == (f"Project {project}", line)
-            assert f"Project {project} \u203a {line}" in first.line()
-            assert client.get(first.memory_id).line() == f"Project {project} \u203a {line}"
-        assert client.recall("Which repository rules are there?")[0].heading == "Rules \u203a Repository"
-        assert client.recall("When was the ferry late?")[0].heading is None
+            assert (first.heading, first.text) == (f"work \u203a Project {project}", line)
+            assert f"] work \u203a Project {project} \u203a {line}" in first.line()
+            assert client.get(first.memory_id).line() == f"work \u203a Project {project} \u203a {line}"
+        assert client.recall("Which repository rules are there?")[0].heading == "work \u203a Rules \u203a Repository"
+        assert client.recall("When was the ferry late?")[0].heading == "log"
         items = [{"namespace": [one], "key": "k", "value": {"text": "The kiln is hot."}} for one in ("ana", "bo")]
         (tmp_path / "items.json").write_text(json.dumps(items))
         told = call("import", "langgraph", tmp_path / "items.json", "--profile", "markdown", home=tmp_path / "data")
         assert told.returncode == 0
         changes, day = client.consolidate().changes, f"{client.list()[0].created_at:%Y-%m-%d}"
         start = client.session_start().text()
-        assert f"Rules \u203a Repository \u203a Never push to main. ({day}; dated by its file)" in start
-        assert f"Rules \u203a Repository \u203a I am allergic to latex. ({day}; dated by its file)" in start
+        assert f"work \u203a Rules \u203a Repository \u203a Never push to main. ({day}; dated by its file)" in start
+        assert f"work \u203a Rules \u203a Repository \u203a I am allergic to latex. ({day}; dated by its file)" in start
         assert {"ana/k", "bo/k"} <= {one.memory_id for one in client.list(limit=100)}
         (older,) = changes.filter(group="merged")["older"]
-        assert {one["text"] for one in older} == {"Project A \u203a Tests run with pytest. (dated by its file)"}
+        assert {one["text"] for one in older} == {
+            "work \u203a Project A \u203a Tests run with pytest. (dated by its file)"
+        }
         merged = next(one for one in client.recall("How do the tests of Project A run?") if one.kind != "original")
-        assert (merged.heading, merged.text, merged.undated) == ("Project A", "Tests run with pytest.", True)
+        assert (merged.heading, merged.text, merged.undated) == (
+            "work \u203a Project A",
+            "Tests run with pytest.",
+            True,
+        )
     listed = call("list", "--profile", "markdown", home=tmp_path / "data").stdout
-    assert "Project B \u203a Uses Postgres 16. (dated by its file)" in listed
-    assert "The ferry was late.\n" in listed
+    assert " work \u203a Project B \u203a Uses Postgres 16. (dated by its file)" in listed
+    assert " log \u203a The ferry was late.\n" in listed
 
 
 PAGES = {
@@ -119,6 +125,14 @@ def test_the_page_of_a_line_is_searched(tmp_path):
         ("2026-02-01.md", "Log", "Log\n"),
         ("journals/2026_02_01.md", None, ""),
         ("2026-02-01 Trip.md", None, "Trip\n"),
+        ("Trip 2026-02-01 notes.md", None, "Trip notes\n"),
+        ("202602011430 Trip.md", None, "Trip\n"),
+        ("standup_20260201_1430_backend.md", None, "standup backend\n"),
+        ("Rome-2026-02-01-tickets_2.md", None, "Rome tickets_2\n"),
+        ("project-b.md", "Project B / Data", "Project B \u203a Data\n"),
+        ("shop/MEMORY.md", None, ""),
+        ("shop/README.md", "Mail", "Mail\n"),
+        ("src/mail.py", None, ""),
         (None, "Log", "Log\n"),
         (5, None, ""),
     ],
@@ -183,11 +197,42 @@ HEADINGS = (
 
 
 @pytest.mark.parametrize("heading", HEADINGS)
-def test_headings_are_shown_alike_by_row_and_by_column(heading):
-    metadata = {} if heading is None else {"heading": heading}
+@pytest.mark.parametrize(
+    "more",
+    [
+        {},
+        {"file": "notes/Services.md"},
+        {"file": "2026-03-01 long-and-longer.MD", "project": " shop \n two "},
+        {"file": "a/CLAUDE.md", "project": "shop"},
+        {"file": "services-2026.markdown", "name": "n"},
+        {"file": "whole.md", "name": "n", "description": "d", "project": ""},
+        {"file": f"{'x' * 70}.md"},
+        {"file": "standup_20260301_143000_backend - notes.md"},
+        {"file": 5},
+    ],
+)
+def test_page_and_headings_are_shown_alike_by_row_and_by_column(heading, more):
+    metadata = more if heading is None else {"heading": heading, **more}
     row = pl.DataFrame({"metadata": [json.dumps(metadata)], "content": ["Port: 2525"]})
     shown = row.select(whereabouts.shown_below("content")).item()
     assert shown == whereabouts.below(whereabouts.shown_path(metadata), "Port: 2525")
+
+
+@pytest.mark.parametrize(
+    ("metadata", "path"),
+    [
+        ({"file": "notes/Project B.md"}, "Project B"),
+        ({"file": "Bergen.md", "heading": "Rent"}, "Bergen \u203a Rent"),
+        ({"file": "project-b.md", "heading": "Project B / Data"}, "Project B \u203a Data"),
+        ({"file": "Trip 2026-02-01 notes.md", "heading": "2026-02-01"}, "Trip notes"),
+        ({"file": "journals/2026_02_01.md"}, None),
+        ({"file": "-home-ana-shop/memory/MEMORY.md", "project": "shop"}, "shop"),
+        ({"file": "role.md", "name": "role", "description": "What Ana does"}, None),
+        ({"file": "src/mail.py"}, None),
+    ],
+)
+def test_the_page_of_a_line_is_shown_unless_its_headings_begin_with_it(metadata, path):
+    assert whereabouts.shown_path(metadata) == path
 
 
 def test_what_is_dated_by_its_file_says_so_wherever_its_day_is_shown(tmp_path):

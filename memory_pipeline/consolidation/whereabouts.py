@@ -24,10 +24,32 @@ DATED_BY: Final = "dated_by"
 """Stands in the metadata of a memory without a day of its own, before what dates it."""
 BY_FILE: Final = "dated by its file"
 """Stands behind such a memory where it is shown with a day."""
+OF_AGENTS: Final = frozenset(
+    {
+        "agents.md",
+        "agent.md",
+        "claude.md",
+        "claude.local.md",
+        "copilot-instructions.md",
+        "gemini.md",
+        "qwen.md",
+        "warp.md",
+    }
+)
+"""Files in which coding agents keep what holds in the project whose folder has them, maybe in a hidden folder of it."""
 _PLACE: Final = ("file", "heading", "namespace", "project")
 _LONGEST: Final = 60
-"""Characters of a heading that are shown."""
+"""Characters of a page or heading that are shown."""
 _DATE: Final = r"[0-9]{4}[-_./]?[0-9]{2}[-_./]?[0-9]{2}"
+_PAGE: Final = r"(?i)([^/]+)\.(?:md|markdown)$"
+"""The name of a file of notes, at the end of its path."""
+_KINDS: Final = frozenset(name.removesuffix(".md") for name in OF_AGENTS | {"index.md", "memory.md", "readme.md"})
+"""Names of files that say of what kind they are, not what they are about."""
+_GAPS: Final = rf"[\s_-]*{_DATE}(?:[-_T]?[0-9]{{4}}(?:[0-9]{{2}})?(?:[\s_-]|$))?[\s_-]*|\s+"
+"""What a space stands for in the name of a page: dates, perhaps with a time, and white space."""
+_EDGE: Final = " -_.,"
+_SIGNS: Final = r"[\s_.,:;/\u203a-]+"
+"""What stands between the words of a title or of the name of a file."""
 
 
 def file() -> pl.Expr:
@@ -101,12 +123,13 @@ def shared() -> pl.Expr:
 def above() -> pl.Expr:
     """Return page and headings above each memory by its column `metadata`; empty without any.
 
-    The page is the file of a line of notes, unless its name is a day or the headings begin with it.
+    The page is the file of notes, unless its name is a day or says only of what kind the file is, or the headings begin
+    with it.
     """
     headings = _value("heading").fill_null("").str.replace_all(JOIN, SEPARATOR, literal=True)
-    page = _value("file").str.extract(r"([^/]+)\.\w+$").str.replace_all(_DATE, "").str.strip_chars(" -_.").fill_null("")
-    known = headings.str.to_lowercase().str.starts_with(page.str.to_lowercase())
-    return pl.when(known).then(headings).when(headings == "").then(page).otherwise(page + SEPARATOR + headings)
+    page = _page()
+    named = _is_named(page, headings)
+    return pl.when(named).then(headings).when(headings == "").then(page).otherwise(page + SEPARATOR + headings)
 
 
 def searched() -> pl.Expr:
@@ -116,15 +139,18 @@ def searched() -> pl.Expr:
 
 
 def shown_path(metadata: Mapping[str, Any] | None) -> str | None:
-    """Return project and headings above a memory as people read them; None without any.
+    """Return project, page and headings above a memory as people read them; None without any.
 
-    Headings that are only a date are left out.
+    Headings that are only a date are left out, and so is the page (see `above`) of a file that is one memory.
     """
-    known = metadata or {}
-    project, heading = (value if isinstance(value := known.get(name), str) else "" for name in ("project", "heading"))
-    parts = [" ".join(part.split())[:_LONGEST] for part in (project, *heading.split(JOIN))]
-    named = [part for part in parts[1:] if not re.fullmatch(_DATE, part)]
-    return SEPARATOR.join(part for part in (parts[0], *named) if part) or None
+    known = {name: value for name, value in (metadata or {}).items() if isinstance(value, str)}
+    parts = [" ".join(part.split())[:_LONGEST] for part in known.get("heading", "").split(JOIN)]
+    headings = [part for part in parts if not re.fullmatch(f"(?:{_DATE})?", part)]
+    file = None if {"name", "description"} <= known.keys() else re.search(_PAGE, known.get("file", ""))
+    page = "" if file is None or file[1].lower() in _KINDS else re.sub(_GAPS, " ", file[1]).strip(_EDGE)
+    named = re.sub(_SIGNS, "", "".join(headings)).lower().startswith(re.sub(_SIGNS, "", page).lower())
+    project = " ".join(known.get("project", "").split())[:_LONGEST]
+    return SEPARATOR.join(filter(None, (project, "" if named else page[:_LONGEST], *headings))) or None
 
 
 def below(path: str | None, text: str) -> str:
@@ -136,10 +162,29 @@ def shown_below(column: str) -> pl.Expr:
     """Return the texts of a column behind where their memories stand (see `shown_path`)."""
     part = one_line(pl.element()).str.slice(0, _LONGEST)
     named = part.filter(~part.str.contains(f"^(?:{_DATE})?$"))
-    headings = _value("heading").str.split(JOIN).list.eval(named)
-    projects = pl.concat_list(project()).list.eval(part.filter(part != ""))
-    path = pl.concat_list(projects, headings.fill_null([])).list.join(SEPARATOR)
+    headings = _value("heading").str.split(JOIN).list.eval(named).fill_null([])
+    page = pl.when(_value("name").is_null() | _value("description").is_null()).then(_page()).fill_null("")
+    page = pl.when(_is_named(page, headings.list.join(""))).then(None).otherwise(page.str.slice(0, _LONGEST))
+    path = pl.concat_list(pl.concat_list(_shortened(project()), page).list.drop_nulls(), headings).list.join(SEPARATOR)
     return pl.when(path != "").then(path + SEPARATOR + pl.col(column)).otherwise(column).alias(column)
+
+
+def _page() -> pl.Expr:
+    """Return the name of the page of each memory without dates; empty for none, or one that names only a kind."""
+    stem = _value("file").str.extract(_PAGE)
+    name = stem.str.replace_all(_GAPS, " ").str.strip_chars(_EDGE)
+    return pl.when(~stem.str.to_lowercase().is_in(sorted(_KINDS))).then(name).fill_null("")
+
+
+def _is_named(page: pl.Expr, headings: pl.Expr) -> pl.Expr:
+    """Return whether headings begin with the letters of a page, whatever signs stand between them; true for none."""
+    letters = (text.str.replace_all(_SIGNS, "").str.to_lowercase() for text in (headings, page))
+    return next(letters).str.starts_with(next(letters))
+
+
+def _shortened(text: pl.Expr) -> pl.Expr:
+    line = one_line(text).str.slice(0, _LONGEST)
+    return pl.when(line != "").then(line)
 
 
 def _value(name: str) -> pl.Expr:

@@ -11,12 +11,10 @@ import re
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from typing import Final
 
-from memory_pipeline.interop import markdown_notes
+from memory_pipeline.interop import markdown_notes, markdown_text
 from memory_pipeline.interop.exports.markdown import line_of, note_name
-from memory_pipeline.text.parse import written_days
 
 _LINK: Final = re.compile(
     r"^[ \t]*[-*+][ \t]+[*_]*(?:\[[^\[\]\n]*\]\(<?([^()\s<>]+)>?\)|\[\[([^\[\]|#\n]+)[^\[\]\n]*\]\])"
@@ -31,8 +29,9 @@ _NUMBERED: Final = re.compile(r" {0,3}[0-9]{1,9}[.)][ \t]")
 """An item of a numbered list."""
 _MARK: Final = "\ufeff"
 """The byte order mark."""
-_NAMED: Final = re.compile(r"[ \t]*id::[ \t]+\S.*|.*(?:^|[ \t])\^[A-Za-z0-9-]+[ \t\r]*")
+_NAMED: Final = re.compile(r"[ \t]*id::[ \t]+\S.*|.*(?:^|[ \t])\^[A-Za-z0-9-]+")
 """A line that gives a block of Logseq or Obsidian the id by which other notes refer to it."""
+_END: Final = re.compile(r"(?:\r\n|\r|\n)\Z")
 _BARE: Final = re.compile(r"#{1,6}\s.*|\s*|---")
 
 
@@ -52,7 +51,12 @@ class Place:
     text: str = ""
     """How it is written there."""
     plain: bool = True
-    """Whether its memory says just that; else links, marks or remarks of an editor are in it."""
+    """Whether its memory says just that.
+
+    Else links, marks or remarks of an editor are in it, or it introduces a list.
+    """
+    of_a_day: bool = False
+    """Whether the name of its file or a heading above it is a day."""
 
 
 @dataclass(frozen=True)
@@ -72,13 +76,14 @@ def changes(
     A summary takes the place of the first of its members, with its id and in that member's shape: as an item with the
     same marker, as a paragraph, or as the text of the file if that member was a file of its own. Line ends stay.
     Tables, code, quotes, tasks, list items with others below them, blocks that other notes refer to, lines with their
-    day at their head, and those with links to pages or remarks always stay. So does prose of which a table, code or
-    quote is the summary, and so do the steps of a numbered list: one that is done twice is written twice. The file of a
-    day is a record of it: what later days outdate stays there. A file with nothing left but headings is removed, with
-    the lines that only point to it.
+    day at their head, those that introduce a list, and those with links to pages or remarks always stay. So does prose
+    of which a table, code or quote is the summary, and so do the steps of a numbered list: one that is done twice is
+    written twice. The file of a day is a record of it, and so is what stands below a day: what later days outdate stays
+    there. A file with nothing left but headings is removed, with the lines that only point to it.
     """
     gone = [place for place in places if place.memory_id in leaving and place.plain and not _is_structure(place.text)]
-    kept = _steps(texts, gone, summaries) | _referred_to(texts, gone) | _of_a_day(gone, summaries) | _prose(summaries)
+    lines = {file: markdown_text.lines(texts[file]) for file in {place.file for place in gone if not place.whole}}
+    kept = _steps(lines, gone, summaries) | _referred_to(lines, gone) | _of_a_day(gone, summaries) | _prose(summaries)
     gone = [place for place in gone if place.memory_id not in kept]
     hosted = _hosted(gone, summaries)
     standing = {place.memory_id for place in places}
@@ -87,9 +92,9 @@ def changes(
     for place in gone:
         own = [one for one in hosted.get(place.memory_id, []) if one.memory_id not in standing]
         if not place.whole:
-            begins = texts[place.file].split("\n")[place.first] if own else ""
+            begins = lines[place.file][place.first]
             new = "".join(markdown_notes.like(begins, _id(one), one.content) for one in own)
-            edits[place.file].append((place, new.replace("\n", "\r\n") if begins.endswith("\r") else new))
+            edits[place.file].append((place, new))
         elif own:
             made[place.file] = _in_place(texts[place.file], own[0])
             folder = posixpath.dirname(place.file)
@@ -99,7 +104,7 @@ def changes(
         else:
             removed.add(place.file)
     for file, edited in edits.items():
-        text = _edited(texts[file], edited)
+        text = _edited(lines[file], edited)
         plain = _plain(text)
         if all(_BARE.fullmatch(line) for line in plain[markdown_notes.read_front_matter(plain)[1] :].split("\n")):
             removed.add(file)
@@ -122,7 +127,7 @@ def diff(texts: Mapping[str, str], changed: Mapping[str, str | None]) -> Iterato
 
 
 def _lines(text: str | None) -> list[str]:
-    return text.removesuffix("\n").split("\n") if text else []
+    return [line.removesuffix("\n") for line in markdown_text.lines(text or "")]
 
 
 def _is_structure(text: str) -> bool:
@@ -140,9 +145,8 @@ def _hosted(places: Sequence[Place], summaries: Sequence[Summary]) -> dict[str, 
     return hosted
 
 
-def _steps(texts: Mapping[str, str], places: Sequence[Place], summaries: Sequence[Summary]) -> set[str]:
+def _steps(lines: Mapping[str, list[str]], places: Sequence[Place], summaries: Sequence[Summary]) -> set[str]:
     """Return the memories that a summary would leave one of, although at least two are items of numbered lists."""
-    lines = {file: texts[file].split("\n") for file in {place.file for place in places if not place.whole}}
     numbered = {
         place.memory_id for place in places if not place.whole and _NUMBERED.match(lines[place.file][place.first])
     }
@@ -150,19 +154,16 @@ def _steps(texts: Mapping[str, str], places: Sequence[Place], summaries: Sequenc
     return numbered & {name for members in repeated for name in members}
 
 
-def _referred_to(texts: Mapping[str, str], places: Sequence[Place]) -> set[str]:
+def _referred_to(lines: Mapping[str, list[str]], places: Sequence[Place]) -> set[str]:
     """Return the memories that stand in a block with an id."""
-    lines = {file: texts[file].split("\n") for file in {place.file for place in places if not place.whole}}
     blocks = ((place, lines[place.file][place.first : place.after]) for place in places if not place.whole)
-    return {place.memory_id for place, block in blocks if any(map(_NAMED.fullmatch, block))}
+    return {place.memory_id for place, block in blocks if any(_NAMED.fullmatch(line.rstrip()) for line in block)}
 
 
 def _of_a_day(places: Sequence[Place], summaries: Sequence[Summary]) -> set[str]:
-    """Return the memories in files of a day whose place no summary takes."""
+    """Return the memories of a day whose place no summary takes."""
     merged = {name for summary in summaries for name in summary.members}
-    files = {place.file for place in places}
-    daily = {file for file in files if written_days.day_of(file, (), until=datetime.max.replace(tzinfo=UTC))}
-    return {place.memory_id for place in places if place.file in daily} - merged
+    return {place.memory_id for place in places if place.of_a_day} - merged
 
 
 def _prose(summaries: Sequence[Summary]) -> set[str]:
@@ -181,12 +182,13 @@ def _in_place(text: str, summary: Summary) -> str:
     kept = [line for line in plain[:body].split("\n")[1:-2] if not line.startswith("memory_id:")]
     own = markdown_notes.front_matter(_id(summary)).split("\n")
     made = "\n".join([*own[:-2], *kept, *own[-2:], summary.content, ""])
-    return text[: text.startswith(_MARK)] + (made.replace("\n", "\r\n") if "\r\n" in text else made)
+    end = _END.search(markdown_text.lines(text)[0])
+    return text[: text.startswith(_MARK)] + made.replace("\n", end[0] if end else "\n")
 
 
 def _plain(text: str) -> str:
-    """Return a text without the byte order mark and the carriage returns of other systems."""
-    return text.removeprefix(_MARK).replace("\r\n", "\n")
+    """Return a text without the byte order mark and the line ends of other systems."""
+    return markdown_text.unix(text.removeprefix(_MARK))
 
 
 def _note(summary: Summary) -> str:
@@ -194,20 +196,24 @@ def _note(summary: Summary) -> str:
     return markdown_notes.note({**_id(summary), "name": name, "description": line_of(summary.content)}, summary.content)
 
 
-def _edited(text: str, edits: Sequence[tuple[Place, str]]) -> str:
-    """Replace the lines of places; where nothing takes their place, no second empty line is left."""
-    lines = text.split("\n")
+def _edited(lines: list[str], edits: Sequence[tuple[Place, str]]) -> str:
+    """Replace the lines of places, with the line ends of their first ones.
+
+    Where nothing takes their place, no second empty line is left, and none at the end.
+    """
     for place, new in sorted(edits, key=lambda edit: edit[0].first, reverse=True):
         before, after = lines[: place.first], lines[place.after :]
-        if not new and before and after and not before[-1].strip() and not after[0].strip():
-            after = after[1:]
-        lines = [*before, *new.split("\n")[:-1], *after]
-    return "\n".join(lines)
+        if not new and before and not before[-1].strip() and not (after and after[0].strip()):
+            before = before[:-1]
+        end = _END.search(lines[place.first])
+        made = new.replace("\n", end[0]) if end else new.removesuffix("\n")
+        lines = [*before, made, *after]
+    return "".join(lines)
 
 
 def _led(file: str, text: str, removed: Collection[str]) -> str:
     """Leave out the lines that only point to removed files."""
-    return "\n".join(line for line in text.split("\n") if _target(file, line) not in removed)
+    return "".join(line for line in markdown_text.lines(text) if _target(file, line) not in removed)
 
 
 def _target(file: str, line: str) -> str:

@@ -4,6 +4,7 @@ Nothing is unpacked to disk under a name that an archive chooses, links in archi
 is held in memory as a whole. Not here: what the files mean, and how far an archive may expand (`unpacking.py`).
 """
 
+import codecs
 import io
 import json
 import lzma
@@ -24,22 +25,10 @@ from typing import IO, Any, Final
 
 import ijson
 
+from memory_pipeline.consolidation.whereabouts import OF_AGENTS
 from memory_pipeline.interop.items import file_name
 from memory_pipeline.interop.unpacking import Limits, Seen, TooLarge, is_packed, plain, without_suffix
 
-OF_AGENTS: Final = frozenset(
-    {
-        "agents.md",
-        "agent.md",
-        "claude.md",
-        "claude.local.md",
-        "copilot-instructions.md",
-        "gemini.md",
-        "qwen.md",
-        "warp.md",
-    }
-)
-"""Files in which coding agents keep what holds in the project whose folder has them, maybe in a hidden folder of it."""
 _HOMES_OF_AGENTS: Final = frozenset({".agents", ".claude", ".codex", ".gemini", ".github", ".qwen", ".warp"})
 """Hidden folders of a project in which these are read; one in a folder of deleted notes is not."""
 _OF_LOGSEQ: Final = frozenset({"bak", "version-files"})
@@ -49,6 +38,9 @@ LONGEST_LINE: Final = 64 * 1024 * 1024
 BEGINNING: Final = 64 * 1024
 """Bytes of a longer line that its dead letter holds."""
 
+_UTF_16: Final = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+_NO_TIME: Final = (1980, 1, 1, 0, 0, 0)
+"""What a ZIP file says of when a file was changed if whoever made it left that out."""
 _SPOOLED: Final = 16 * 1024 * 1024
 """Bytes of an archive within an archive that are held in memory."""
 _DAMAGED: Final = (
@@ -86,15 +78,20 @@ class Member:
     @property
     def base(self) -> str:
         """Its name without folders and without `.gz` and the like."""
-        return without_suffix(PurePosixPath(self.name).name)
+        return PurePosixPath(self.unpacked).name
+
+    @property
+    def unpacked(self) -> str:
+        """Its path within the export without `.gz` and the like."""
+        return without_suffix(self.name)
 
     def text(self) -> str:
-        """Return the whole file as text; Broken, if it cannot be read or is not UTF-8."""
+        """Return the whole file as text; Broken, if it cannot be read or is neither UTF-8 nor UTF-16 with its mark."""
         read = self.head(_LARGEST + 1)
         if len(read) > _LARGEST:
             raise Broken(f"is larger than {_LARGEST >> 20} MiB; split it")
         with _damage(*_UNREADABLE):
-            return read.decode("utf-8-sig")
+            return read.decode("utf-16" if read.startswith(_UTF_16) else "utf-8-sig")
 
     def head(self, most: int) -> bytes:
         """Return the first bytes; Broken, if they cannot be read."""
@@ -318,7 +315,8 @@ def _zipped(archive: IO[bytes], member: Member, limits: Limits) -> Iterator[Memb
                     raise ValueError("is encrypted; unpack it")
                 return plain(opened.open(entry), entry.filename, limits, *seen)
 
-            yield Member(entry.filename, content, _instant(member, *entry.date_time))
+            at = entry.date_time if entry.date_time > _NO_TIME else ()
+            yield Member(entry.filename, content, _instant(member, *at))
 
 
 def _tarred(archive: IO[bytes], member: Member, limits: Limits) -> Iterator[Member]:
@@ -336,11 +334,14 @@ def _tarred(archive: IO[bytes], member: Member, limits: Limits) -> Iterator[Memb
             def content(entry: tarfile.TarInfo = entry, seen: tuple[Seen, Seen] = seen) -> _Opened:
                 return plain(opened.extractfile(entry) or io.BytesIO(), entry.name, limits, *seen)
 
-            yield Member(entry.name, content, _instant(member, 1970, 1, 1, seconds=entry.mtime))
+            at = (1970, 1, 1) if entry.mtime else ()
+            yield Member(entry.name, content, _instant(member, *at, seconds=entry.mtime))
 
 
 def _instant(member: Member, *date: int, seconds: float = 0) -> datetime:
-    """Return a date and so many seconds; the date of the archive, if an entry has one that does not exist."""
+    """Return a date and so many seconds; the date of the archive, if an entry has none, or one that does not exist."""
+    if not date:
+        return member.modified
     try:
         return datetime(*date, tzinfo=UTC) + timedelta(seconds=seconds)  # type: ignore[arg-type,misc]
     except (ValueError, OverflowError):

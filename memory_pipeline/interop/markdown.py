@@ -19,17 +19,19 @@ import polars as pl
 
 from memory_pipeline.consolidation.plans.planning import LEAVING
 from memory_pipeline.consolidation.state import projection
+from memory_pipeline.consolidation.whereabouts import OF_AGENTS
 from memory_pipeline.interop import openclaw
 from memory_pipeline.interop.commits import first_committed
 from memory_pipeline.interop.dreaming import Place
 from memory_pipeline.interop.exports import folder
-from memory_pipeline.interop.files import OF_AGENTS, Broken, Member, members
+from memory_pipeline.interop.files import Broken, Member, members
 from memory_pipeline.interop.items import Imported, ImportedAs, Item, Noticed, Skipped, raw_bytes, skipped, stable_id
 from memory_pipeline.interop.markdown_notes import READ_ONLY
 from memory_pipeline.interop.markdown_text import Note, Unit, is_pointer, read, resolved
 from memory_pipeline.interop.reconciling import fields_now, open_memories
 from memory_pipeline.interop.records import Record, Source
 from memory_pipeline.interop.sampling import Sample
+from memory_pipeline.interop.unpacking import without_suffix
 from memory_pipeline.interop.values import kind_of, label, labels, mapping, metadata_of, shared
 from memory_pipeline.ledger.event import InvalidEvent, parse
 from memory_pipeline.ledger.ledger import Ledger
@@ -77,10 +79,10 @@ class _Folder:
         read_places, broken, left_out = list[_Place](), list[tuple[str, str]](), list[Item]()
         names = list[str]()
         for member in members(path):
-            if not member.name.lower().endswith(SUFFIXES):
+            if not is_markdown(member.name):
                 left_out += skipped("files that are not Markdown", int(not member.base.startswith(".")))
                 continue
-            names.append(member.name)
+            names.append(member.unpacked)
             try:
                 note = read(member.text())
             except Broken as error:
@@ -94,7 +96,7 @@ class _Folder:
                 front, too_long = shared(note.front)
                 note = replace(note, front=front)
                 left_out += too_long
-            read_places += [_Place(member.name, note, unit, member) for unit in note.units]
+            read_places += [_Place(member.unpacked, note, unit, member) for unit in note.units]
         own = openclaw.of_agent(names)
         read_places = [place for place in read_places if place.file not in own]
         left_out += skipped("files that instruct the agent of a workspace, and its diary", len(own))
@@ -124,11 +126,12 @@ class _Place:
 
     def is_pointer(self, files: Mapping[str, Any]) -> bool:
         """Return whether it is a line of an index (see `markdown_text.is_pointer`)."""
+        return self.unit.memory_id is None and is_pointer(self.unit, files, of_a_day=lambda: self.is_of_a_day)
 
-        def of_a_day() -> bool:
-            return day_of(self.file, self.unit.heading, until=datetime.max.replace(tzinfo=UTC)) is not None
-
-        return self.unit.memory_id is None and is_pointer(self.unit, files, of_a_day=of_a_day)
+    @property
+    def is_of_a_day(self) -> bool:
+        """Whether the name of its file or a heading above it is a day."""
+        return day_of(self.file, self.unit.heading, until=datetime.max.replace(tzinfo=UTC)) is not None
 
 
 @dataclass(frozen=True)
@@ -233,7 +236,12 @@ class _Known:
 
 def detect(seen: Sample) -> bool:
     """Return whether a path holds Markdown."""
-    return any(name.lower().endswith(SUFFIXES) for name in seen.names)
+    return any(map(is_markdown, seen.names))
+
+
+def is_markdown(name: str) -> bool:
+    """Return whether a name says that its file is Markdown, perhaps packed as `.gz` and the like."""
+    return without_suffix(name).lower().endswith(SUFFIXES)
 
 
 def events(source: Source, path: Path, *, ledger: Ledger | None = None, name: str | None = None) -> Iterator[Item]:
@@ -263,9 +271,10 @@ def events(source: Source, path: Path, *, ledger: Ledger | None = None, name: st
 
 
 def places(path: Path, *, profile: str, ledger: Ledger, name: str | None = None) -> list[Place]:
-    """Return the place of each memory of a folder that was just imported; arguments as for `events`."""
+    """Return the place of each memory in the files of a folder that was just imported; arguments as for `events`."""
     known = _Known.of(Source(FORMAT, datetime.now(UTC), profile), path, ledger, name)
-    return [_place(one) for one in known.named(_Folder.of(path).places)]
+    named = known.named(_Folder.of(path).places)
+    return [_place(one) for one in named if one.member.path is not None and one.member.name == one.file]
 
 
 def _place(one: _Place) -> Place:
@@ -273,14 +282,22 @@ def _place(one: _Place) -> Place:
     unit = one.unit
     written = unit.text if unit.written is None else unit.written
     return Place(
-        one.memory_id, one.file, unit.line - 1, unit.after - 1, one.note.whole, written, plain=unit.written is None
+        one.memory_id,
+        one.file,
+        unit.line - 1,
+        unit.after - 1,
+        one.note.whole,
+        written,
+        plain=unit.written is None and not unit.introduces,
+        of_a_day=one.is_of_a_day,
     )
 
 
 def texts(path: Path) -> dict[str, str]:
     """Return the exact text of each file of Markdown in a folder by its path in the folder.
 
-    Files that cannot be read are left out, and so are those in archives, which nobody edits in their place.
+    Files that cannot be read are left out, and so are packed ones and those in archives, which nobody edits in their
+    place.
     """
     found = dict[str, str]()
     for member in members(path):

@@ -25,6 +25,8 @@ WHOLE: Final = 2000
 
 _FRONT: Final = re.compile(r"---\n(?:.*?\n)??---(?:\n|\Z)", re.DOTALL)
 _FRONT_OF_TOML: Final = re.compile(r"\+{3}\n((?:.*?\n)??)\+{3}(?:\n|\Z)", re.DOTALL)
+_LINE: Final = re.compile(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+")
+_UNIX_LINE: Final = re.compile(r"[^\n]*\n|[^\n]+")
 _MOST_FRONT: Final = 65_536
 """Most characters of a front matter."""
 _HEADING: Final = re.compile(r" {0,3}(#{1,6})(?:[ \t]+(.*?))?(?:[ \t]+#+)?[ \t]*")
@@ -59,6 +61,13 @@ _BLOCK_ID: Final = re.compile(r"\s\^[A-Za-z0-9-]+\Z")
 _ONLY_ID: Final = re.compile(r"\s*(?:\^[A-Za-z0-9-]+\s*)?")
 """A line that says nothing, but may name the block above it."""
 _ONLY_HTML: Final = re.compile(r"(?:[ \t]*</?[A-Za-z][A-Za-z0-9-]*(?:[ \t][^<>\n]*)?/?>)+[ \t]*")
+_ONE_TAG: Final = re.compile(r"</?[A-Za-z][^<>\n]*>")
+_SUMMARY: Final = re.compile(
+    r"[ \t]*(?:<details(?:[ \t][^<>\n]*)?>[ \t]*)?<summary(?:[ \t][^<>\n]*)?>([^\n]*)</summary>[ \t]*", re.IGNORECASE
+)
+"""The title of a block that can be folded up."""
+_DETAILS: Final = re.compile(r"[ \t]*</?details(?:[ \t][^<>\n]*)?>[ \t]*", re.IGNORECASE)
+"""A line that begins or ends such a block."""
 _OPENING: Final = re.compile(r"^[ \t]*(?:`{3,}|~{3,})|`|%%|<!--", re.MULTILINE)
 """Where code or a comment may begin."""
 _CALLOUT: Final = re.compile(r">[ \t]*\[!([\w-]+)[^\]\n]*\][+-]?[ \t]*(.*)")
@@ -117,6 +126,8 @@ class Unit:
     """Edge type and target, as written."""
     written: str | None = None
     """The text as the file has it, if that is more than the text."""
+    introduces: bool = False
+    """Whether the items of the list behind it belong to it, as to a heading."""
 
 
 @dataclass(frozen=True)
@@ -182,17 +193,30 @@ def read(text: str) -> Note:
     return Note(front, tuple(sorted(units, key=lambda unit: unit.line)), readable, left_out=+left_out)
 
 
+def lines(text: str) -> list[str]:
+    """Return the lines of a file with their ends, those of any system, as `Unit.line` counts them.
+
+    Within what our exports wrote only those of Unix are ends.
+    """
+    found, at = list[str](), 0
+    for note in markdown_notes.read(text):
+        found += [*_LINE.findall(text[at : note.start]), *_UNIX_LINE.findall(text[note.start : note.end])]
+        at = note.end
+    return [*found, *_LINE.findall(text[at:])]
+
+
+def unix(text: str) -> str:
+    """Return a text with the line ends of Unix in place of those of any system."""
+    return text.replace("\r\n", "\n").replace("\r", "\n")
+
+
 def _plain_ends(text: str) -> str:
     """Return a text with the line ends of Unix, except within what our exports wrote."""
     parts, at = list[str](), 0
     for note in markdown_notes.read(text):
-        parts += [_unix(text[at : note.start]), text[note.start : note.end]]
+        parts += [unix(text[at : note.start]), text[note.start : note.end]]
         at = note.end
-    return "".join([*parts, _unix(text[at:])])
-
-
-def _unix(text: str) -> str:
-    return text.replace("\r\n", "\n").replace("\r", "\n")
+    return "".join([*parts, unix(text[at:])])
 
 
 def is_pointer(unit: Unit, files: Mapping[str, Any], *, of_a_day: Callable[[], bool]) -> bool:
@@ -333,16 +357,18 @@ def _blocks(
             if told:
                 bare = []
                 titles = (*outer, *(title for _, title in headings))
-                yield Unit(text, number, first + end, titles, tags=tuple(tags))
+                yield Unit(text, number, first + end, titles, tags=tuple(tags), introduces=bool(title))
             headings += [(level, _numbered(title, headings, introduced))] if title else []
             place = end
     left_out[_HEADINGS] += len(bare)
 
 
 _HEADINGS: Final = "headings without text"
-_IN_BOLD: Final = 7
-"""Level of a line in bold: below every heading."""
-_INTRODUCTION: Final = 8
+_FOLDED: Final = 7
+"""Level of the title of a block that can be folded up: below every heading."""
+_IN_BOLD: Final = 8
+"""Level of a line in bold."""
+_INTRODUCTION: Final = 9
 """Level of what stands before a list: a line such as "Preferences:", or the last sentence of a paragraph."""
 _STOPS: Final = (".", "!", "\u3002", "\uff01")
 """Signs with which a statement ends, and nothing that announces a list."""
@@ -378,7 +404,13 @@ def _numbered(title: str, headings: list[tuple[int, str]], introduced: Counter[t
 
 
 def _titled(lines: list[str], place: int) -> tuple[int, str, int] | None:
-    """Return the level and title of the heading that begins at a line, and the line after it; None if none does."""
+    """Return the level and title of the heading that begins at a line, and the line after it; None if none does.
+
+    The beginning and the end of a block that can be folded up are headings without a title, and end what stands above.
+    """
+    if _folds(lines[place]):
+        folded = _SUMMARY.fullmatch(lines[place])
+        return _FOLDED, _ONE_TAG.sub("", folded[1]).strip() if folded else "", place + 1
     if match := _heading(lines[place]):
         return len(match[1]), match[2] or "", place + 1
     below = lines[place + 1] if place + 1 < len(lines) else ""
@@ -416,6 +448,7 @@ def _item_end(lines: list[str], place: int) -> int:
                 or _heading(line)
                 or _RULE.fullmatch(line)
                 or line.startswith(">")
+                or _folds(line)
                 or lines[end - 1].strip() == ""
                 or is_entry(line)
             )
@@ -452,6 +485,11 @@ def _begins(line: str) -> bool:
     return bool(_ITEM.fullmatch(line) or _EMPTY_ITEM.fullmatch(line))
 
 
+def _folds(line: str) -> bool:
+    """Return whether a line is the beginning, title or end of a block that can be folded up."""
+    return bool(_SUMMARY.fullmatch(line) or _DETAILS.fullmatch(line))
+
+
 def _paragraph_end(lines: list[str], place: int) -> int:
     fence, end = None, place
     while end < len(lines):
@@ -467,6 +505,7 @@ def _paragraph_end(lines: list[str], place: int) -> int:
                 or _RULE.fullmatch(line)
                 or line.strip() == INDEX_BEGINS
                 or _CALLOUT.match(line)
+                or _folds(line)
                 or (is_entry(line) and is_entry(lines[place]))
             )
         ):

@@ -354,15 +354,15 @@ class Lake:
             catalog.add_gone(transaction, rows)
         return problems
 
-    def set_back(self, now: datetime) -> int:
+    def set_back(self, now: datetime) -> Counter[str]:
         """Date back the events that a clock recorded ahead of `now` (`clocks.set_back`), in ledger and table `events`.
 
-        Returns how many the ledger dated anew; after a crash in between, a second call does the rest. Raises LakeError
-        if the store cannot be written, or others published meanwhile; try again. Cost: reads the instants of all
-        events.
+        Returns how many of each profile the ledger dated anew; after a crash in between, a second call does the rest.
+        Raises LakeError if the store cannot be written, or others published meanwhile; try again. Cost: reads the
+        instants of all events.
         """
         with self.ledger.writing() as transaction:
-            count = clocks.set_back(transaction, now)
+            counts = clocks.set_back(transaction, now)
         ahead = pl.col("recorded_at") > now + CLOCK_SKEW, ~pl.col("event_type").is_in(PIPELINE)
         dated = [
             file
@@ -374,7 +374,7 @@ class Lake:
         if dated:
             publishing.replace_events(self.ledger, self.store, damaged=dated, limit=PROJECTED_AT_ONCE)
             self.project()
-        return count
+        return counts
 
     def ahead(self, now: datetime) -> dict[str, int]:
         """Return how many memories of each profile were stored by a clock that ran ahead of `now`."""

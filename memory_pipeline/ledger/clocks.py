@@ -6,6 +6,7 @@ date into the future, which are refused.
 """
 
 import json
+from collections import Counter
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -30,23 +31,25 @@ def ahead(transaction: Transaction, now: datetime) -> dict[str, int]:
     return {row.profile_id: row.memories for row in rows}
 
 
-def set_back(transaction: Transaction, now: datetime) -> int:
-    """Date the events that a clock recorded ahead of `now` to when they were recorded, and return their number.
+def set_back(transaction: Transaction, now: datetime) -> Counter[str]:
+    """Date the events that a clock recorded ahead of `now` to when they were recorded; return how many by profile.
 
     Each comes a microsecond before what was recorded next, by a clock that was right, or else before `now`: nothing
     outranks what is newer. What was said to have occurred earlier keeps that instant. A memory that was stored for a
     time ends as much earlier as it is dated back.
     """
     latest, connection, dated = micros(now), transaction.connection, list[dict[str, Any]]()
+    counts = Counter[str]()
     first = sa.select(sa.func.min(EVENTS.c.seq)).where(_ahead(now)).scalar_subquery()
     payload = sa.case((_ahead(now), EVENTS.c.payload))
-    columns = (EVENTS.c.seq, EVENTS.c.occurred_at, EVENTS.c.recorded_at, payload)
+    columns = (EVENTS.c.seq, EVENTS.c.profile_id, EVENTS.c.occurred_at, EVENTS.c.recorded_at, payload)
     rows = connection.execute(sa.select(*columns).where(EVENTS.c.seq >= first).order_by(EVENTS.c.seq.desc()))
-    for seq, occurred, recorded, text in rows:
+    for seq, profile_id, occurred, recorded, text in rows:
         if text is None:
             latest = min(latest, recorded)
             continue
         latest -= 1
+        counts[profile_id] += 1
         then = min(occurred, latest)
         ends = _ending(text, timedelta(microseconds=occurred - then))
         dated.append({"position": seq, "recorded": latest, "occurred": then, "text": ends})
@@ -58,7 +61,7 @@ def set_back(transaction: Transaction, now: datetime) -> int:
     if dated:
         connection.execute(EVENTS.update().where(EVENTS.c.seq == sa.bindparam("position")).values(new), dated)
         catalog.set_mark(transaction, Mark.ERASED, position_in(transaction))  # who read them before reads again
-    return len(dated)
+    return counts
 
 
 def _ending(payload: str, earlier: timedelta) -> str:

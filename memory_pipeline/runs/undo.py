@@ -99,18 +99,30 @@ def _withdrawn(lake: Lake, event_id: str, profile_id: str | None, now: datetime)
     return bool(rows)
 
 
-def undo_ahead(lake: Lake, *, now: datetime) -> pl.DataFrame:
-    """Undo every run whose instant lies in the future, since its clock ran ahead, and return the undone decisions.
+def undo_ahead(lake: Lake, *, now: datetime) -> tuple[pl.DataFrame, int]:
+    """Undo all that a clock ahead of `now` did; return the undone decisions, and how many events are dated back.
 
-    Cost: that of an undo for each run. Raises Conflict: a profile was changed concurrently; what was undone so far
-    stays undone.
+    What it recorded is dated back (`Lake.set_back`), its runs are undone, and the tables of every profile concerned are
+    published with both: a run whose clock was right has left out what lay in the future.
+
+    Cost: that of an undo for each run and profile. Raises Conflict: a profile was changed concurrently; what was undone
+    so far stays undone.
     """
+    dated = lake.set_back(now)
     runs = rebuild.runs_in_force(lake).filter(pl.col("as_of") > now + CLOCK_SKEW).sort("commit_seq", descending=True)
     undone = [
         undo(lake, plan_id, profile_id=profile_id, cascade=True, now=now)
         for profile_id, plan_id in runs.select("profile_id", "plan_id").iter_rows()
     ]
-    return pl.concat([TABLES["decisions"].empty(), *undone])
+    others = sorted(dated.keys() - set(runs["profile_id"]))
+    heads = lake.ledger.heads(others)
+    for profile_id in rebuild.shown_runs(lake, others)["profile_id"]:
+        noted = Revert(
+            profile_id=profile_id, decision_ids=(), reason="a clock was ahead", occurred_at=now, recorded_at=now
+        )
+        profiles = pl.DataFrame({"profile_id": [profile_id], "head": [heads[profile_id]]})
+        lake.republish(profiles, rebuild.rebuild(lake, profile_id), revert=[noted])
+    return pl.concat([TABLES["decisions"].empty(), *undone]), dated.total()
 
 
 def in_force(lake: Lake, profiles: Collection[str] | None = None) -> pl.DataFrame:

@@ -340,11 +340,10 @@ def undo(
 
     with shell.existing_lake() as lake:
         now = datetime.now(UTC)
-        dated = lake.set_back(now) if ahead else 0  # first, so that what an undo publishes has these dates
-        undone = (
+        undone, dated = (
             runs_undo.undo_ahead(lake, now=now)
             if target is None
-            else runs_undo.undo(lake, target, profile_id=profile, cascade=cascade, now=now)
+            else (runs_undo.undo(lake, target, profile_id=profile, cascade=cascade, now=now), 0)
         )
         changes = telling.tell(undone, lake.read("memories", profiles=[*undone["profile_id"].unique()]))
         path = snapshot.publish_after(lake, "the undo is committed")

@@ -27,7 +27,7 @@ _WEEKDAY: Final = (
 )
 """A weekday, or a short one of any language before a comma ("So., 1. Februar 2026")."""
 _OPENING: Final = r"[\[(]{0,2}"
-_ENDS: Final = r"(?:[0-9]{4}(?:[0-9]{2})?)?(?:T[0-9]|[^\w./]|[_.](?![0-9])|\Z)"
+_ENDS: Final = r"(?:_?[0-9]{4}(?:[0-9]{2})?)?(?:T[0-9]|[^\w./]|[_.](?![0-9])|\Z)"
 """What follows a date: a time, or anything that is no further part of a number, word or path."""
 _WEEK: Final = r"(?P<year>(?:19|20)[0-9]{2})-?W(?P<week>[0-9]{2})(?:-?(?P<of_week>[1-7]))?(?![\w-]*[0-9])"
 """A week of ISO 8601, or a day of one: notes of a week are of its Monday."""
@@ -66,7 +66,11 @@ _HEADING_ENDS: Final = tuple(
     re.compile(rf"(?:(?<=[ ][-\u2013\u2014][ ])|(?<=[ ]\()){form}\)?\Z") for form in (_DIGITS, _WEEK)
 )
 """A date at the end of a heading counts behind a dash or in parentheses: "Due 2026-03-01" names another day."""
-_NAME_ENDS: Final = tuple(re.compile(rf"(?<![0-9]){form}\Z") for form in (_DIGITS, _WEEK))
+_IN_NAMES: Final = tuple(
+    re.compile(rf"(?<![^\W_])(?<![0-9]\.){form}", re.IGNORECASE)
+    for form in (*(form + _ENDS for form in (_DIGITS, _UNPADDED, _WEEK)), *_IN_WORDS)
+)
+"""The name of a file or folder may have its date anywhere: "Meeting 2026-03-01 notes"."""
 _FOLDERS: Final = re.compile(
     rf"(?:\A|/){_YEAR}[/-](?P<month>[0-9]{{2}})(?:[ _-][^\W\d_]+)?[/-](?P<day>[0-9]{{2}})(?:[ _-][^\W\d_]+)?\Z"
 )
@@ -98,8 +102,8 @@ def day_of(file: str, headings: Sequence[str], *, until: datetime) -> datetime |
     *folders, name = file.split("/")
     stem = name.rpartition(".")[0] or name
     found = [_first((*_FORMS, *_HEADING_ENDS), heading) for heading in reversed(headings)]
-    found += [_first((*_FORMS, *_NAME_ENDS), stem), _first([_FOLDERS], "/".join([*folders, stem]))]
-    found += [_first((*_FORMS, *_NAME_ENDS), name) for name in reversed(folders)]
+    found += [_first((*_FORMS, *_IN_NAMES), stem), _first([_FOLDERS], "/".join([*folders, stem]))]
+    found += [_first((*_FORMS, *_IN_NAMES), name) for name in reversed(folders)]
     days = (datetime.combine(day, time(), UTC) for day in found if day is not None)
     return next((day for day in days if day <= until), None)
 
