@@ -23,11 +23,11 @@ from memory_pipeline.text.score import state_heads
 
 Floats = NDArray[np.float64]
 
-SENTENCES: Final = ("f", "g", "h", "j", "k", "l")
+SENTENCES: Final = ("f", "g", "h", "j", "k", "l", "t")
 """Files of `sentences/` that teach it, beside the episodes `corpus_files.RANKED`."""
 ORDERS: Final = ("n", "p", "r")
 """Files of `sentences/` that hold orders alone, and teach it twice."""
-MEASURED: Final = ("o", "q", "s")
+MEASURED: Final = ("o", "q", "s", "u")
 """Files of `sentences/` that hold orders alone, and measure."""
 RIDGE: Final = 0.02
 """Around this the share of pairs in the right order hardly moves on sentences left out."""

@@ -58,6 +58,8 @@ def facts(request):
         (INSTRUCTION, "Nothing in the diary before eight, please."),
         (INSTRUCTION, "Please speak Welsh with me and keep it simple."),
         (HEALTH, "A doctor told me I'm allergic to penicillin."),
+        (INSTRUCTION, "From now on invoices go to the new address."),
+        (INSTRUCTION, "No new varnish without asking."),
         (IDENTITY, "Our new address is 4 Quay Lane."),
         (PREFERENCE, "My favourite painter is Hammershøi."),
         (HEALTH, "Grandad takes amlodipine in the morning."),
@@ -157,6 +159,56 @@ def test_an_order_until_further_notice_is_a_standing_instruction(facts, text):
 @pytest.mark.parametrize(
     "text",
     [
+        "Use poetry in the analytics repo",
+        "Use British English for the Edinburgh team",
+        "For the Helsinki office, quote prices in euros with VAT.",
+        "No hires without talking to Beate.",
+        "From now on the payslips go to my private mail.",
+        "From now on, put my initials on every drawing.",
+    ],
+)
+def test_a_rule_for_a_place_against_an_okay_or_from_a_day_on_is_a_standing_instruction(facts, text):
+    assert facts[text] == [(text, INSTRUCTION)]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Use pnpm to see whether the bug goes away.",
+        "No more flour in the jar.",
+        "in this task, please don't touch the docs",
+        "Mr Castellano wants the invoices by the 5th of May",
+        "Frau Huber would like every receipt in an envelope",
+        "The plough is coughing",
+        "Enzo is blocked on the login page",
+        "The chainsaw has a sore throat",
+        "Walking aid: unknown",
+        "Stair lift: no information",
+        "Blood group: not determined",
+    ],
+)
+def test_an_order_or_wish_of_the_moment_a_machine_that_coughs_and_an_open_value_state_none(text):
+    found = core_facts.core_facts(pl.Series([text]))
+    assert found.filter("of_user").is_empty()
+
+
+@pytest.mark.parametrize(
+    ("text", "kinds"),
+    [
+        ("I am allergic to mould. I work as a restorer.", [HEALTH, IDENTITY]),
+        ("I run the ferry kiosk. I have a peanut allergy.", [IDENTITY, HEALTH]),
+        ("I'm allergic to wool and work as a tailor", [HEALTH]),
+        ("Walking aid: rollator since the operation", [HEALTH]),
+        ("The mare must not get oats, she founders", [HEALTH]),
+    ],
+)
+def test_a_condition_is_told_beside_a_job_a_value_and_of_an_animal(facts, text, kinds):
+    assert [section for _, section in facts[text]] == kinds
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
         "Please never book me an aisle seat.",
         "Rule of the yard: oars go back on the wall.",
         "No pictures of the old slipway may be printed.",
@@ -195,24 +247,27 @@ def test_what_only_sounds_like_a_condition_a_rule_or_a_place_states_none(facts, 
     ("section", "text"),
     [
         (HEALTH, "My cardiologist is Dr. Abelard at the Western."),
+        (HEALTH, "Medication: none before noon"),
         (PREFERENCE, "I would rather take the train than fly."),
-        (PROJECT, "The audit is on 4 June at the Western."),
         (IDENTITY, "Most friends call me Tilly."),
-        (INSTRUCTION, "From now on invoices go to the new address."),
-        (INSTRUCTION, "No new varnish without asking."),
+        (IDENTITY, "Signe wants to be called Sig."),
+        (INSTRUCTION, "Visitors may not photograph the laboratory."),
+        (PROJECT, "The audit is on 4 June at the Western."),
         (PROJECT, "Signe runs the harbour project, Jem paints the signs."),
         (INSTRUCTION, "Please remind me to oil the winch every second Friday."),
         (INSTRUCTION, "Jem plans a party in May, so don't mention it to Penny."),
         (INSTRUCTION, "If somebody reports a cracked oar, they must stop rowing."),
         (INSTRUCTION, "No visitors to the sail loft before noon."),
+        (INSTRUCTION, "In the mobile app we write everything in Kotlin."),
+        (INSTRUCTION, "No fresh grout without my okay."),
+        (INSTRUCTION, "Starting in May all bills are paid by direct debit."),
+        (INSTRUCTION, "Use pnpm in this monorepo"),
         (INSTRUCTION, "The pump is old. Don't repaint until the thaw is over."),
         (PREFERENCE, "I'd rather hear bad news early. Never at night."),
         (INSTRUCTION, "When the vicar rings, say only that the boat is away."),
-        (IDENTITY, "Signe wants to be called Sig."),
         (PROJECT, "Ottoline plans to walk the coast path in May."),
         (PREFERENCE, "Signe doesn't eat mushrooms."),
         (INSTRUCTION, "It is allowed to ring the yard in the evenings after all."),
-        (INSTRUCTION, "Visitors may not photograph the laboratory."),
         (INSTRUCTION, "No letters at the weekend unless the harbour master writes."),
         (INSTRUCTION, "Please give names of boats in italics."),
         (INSTRUCTION, "On regatta days, only white shirts."),

@@ -144,6 +144,32 @@ def test_both_sides_of_a_contradiction_are_shown_with_each_other():
     assert set(marked(*told, edges=[link | {"kind": "contrast"}]).values()) == {None}
 
 
+@pytest.mark.parametrize("edge", ["CONTRADICTS", "MAY_UPDATE"])
+def test_nobody_but_the_owner_doubts_what_the_owner_wants(edge):
+    told = [
+        *said("Always answer in Welsh.", "I live in a barn near Kells.", speaker="Signe"),
+        *said("Always answer in French.", "Signe lives in a flat in Trim.", speaker="Rover"),
+    ]
+    links = [
+        {"source": f"m{place + 2}", "target": f"m{place}", "edge_type": edge, "kind": "conflict"} for place in range(2)
+    ]
+    found = marked(*told, edges=links)
+    assert found["Signe: Always answer in Welsh."] is None
+    assert '"Rover: Signe lives in a flat in Trim."' in found["Signe: I live in a barn near Kells."]
+    assert len(found) == 2
+    links += [{"source": "m4", "target": "m0", "edge_type": edge, "kind": "conflict"}]
+    own = said("Answer in Manx, always.", speaker="Signe")
+    doubted = marked(*told, *own, edges=links)["Signe: Always answer in Welsh."]
+    assert "French" not in doubted
+    assert "disputed" in doubted or "outdated" in doubted
+
+
+def test_what_looks_like_a_credential_is_nothing_to_obey():
+    key = "AKIAIOSFODNN7EXAMPLE"
+    told = said(f"Always sign uploads with {key}.", f"I'm allergic to walnuts. Always sign uploads with {key}.")
+    assert compiled(*told) == {"health_and_safety": ["I'm allergic to walnuts."]}
+
+
 def test_days_are_told_in_a_time_zone():
     told = [
         {"content": text, "created_at": AS_OF.replace(month=1, day=day, hour=hour)}
@@ -673,11 +699,10 @@ def test_a_placeholder_takes_no_fact_along(text, fact):
 @pytest.mark.parametrize(
     "text",
     [
-        pytest.param(
-            "Jem wants every letter on paper.",
-            marks=pytest.mark.xfail(strict=True, reason="the reader is unsure whose wish it is"),
-        ),
+        "Jem wants every letter on paper.",
         "Our landlord prefers letters to calls.",
+        "Mr Castellano wants the invoices by the 5th of May",
+        "Frau Huber would like every receipt in an envelope",
     ],
 )
 def test_what_another_wants_is_not_the_owners(text):

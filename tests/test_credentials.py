@@ -167,3 +167,10 @@ def test_a_store_that_is_to_keep_them_keeps_them_and_doctor_finds_them(tmp_path)
     assert not found["credentials"]["well"]
     assert f"memory-pipeline erase {kept}" in found["credentials"]["detail"]
     assert secret not in found["credentials"]["detail"]
+
+
+@pytest.mark.parametrize(
+    "secret", ["gl" + "pat-AbCdEfGhIjKlMnOpQrSt", "gh" + "p_1234567890abcdefghijklmnopqrstuvwxyzAB"]
+)
+def test_a_token_with_a_run_of_letters_in_order_is_no_example(secret):
+    assert secret not in credentials.redacted(f"Push with {secret}.")

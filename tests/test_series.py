@@ -151,3 +151,42 @@ def test_the_newest_of_several_people_comes_first_unless_one_is_asked_about(text
 def test_the_newest_value_comes_first_in_any_language(text, question):
     texts = [text.format(800 + 10 * place) for place in range(12)]
     assert found(texts, question)[0] == texts[-1]
+
+
+@pytest.mark.parametrize(
+    ("text", "values", "question"),
+    [
+        (
+            "La contraseña del sótano es {}.",
+            ("catorce", "quince", "dieciséis", "veinte", "treinta y dos", "cuarenta", "doce"),
+            "¿Cuál es la contraseña del sótano?",
+        ),
+        (
+            "Le portail du jardin est peint en {} maintenant.",
+            ("rouge", "vert", "bleu ciel", "noir", "gris"),
+            "De quelle couleur est le portail du jardin ?",
+        ),
+        ("Мой вес сегодня {} килограмм.", ("семьдесят", "семьдесят один", "шестьдесят девять"), "Какой у меня вес?"),
+        ("我现在的体重是{}公斤。", ("七十一", "七十", "六十九", "六十八"), "我现在的体重是多少？"),
+        (
+            "Der Schlüssel vom Schuppen hängt {} neben der Tür.",
+            ("links", "oben rechts", "unten"),
+            "Wo hängt der Schlüssel?",
+        ),
+    ],
+)
+def test_the_newest_value_in_words_of_another_language_comes_first(text, values, question):
+    texts = [text.format(value) for value in values]
+    assert found(texts, question)[0] == texts[-1]
+
+
+def test_a_value_that_a_question_names_keeps_its_place():
+    texts = [f"Le casier de {name} est au fond du couloir." for name in ("Margaux", "Théo", "Inès", "Lucas")]
+    assert found(texts, "Où est le casier de Théo ?")[0] == texts[1]
+    assert found(texts, "Le casier au fond du couloir est à qui ?")[0] == texts[-1]
+
+
+@pytest.mark.parametrize("question", ["How is OPS-41 doing?", "Tell me about OPS-41.", "OPS-41?"])
+def test_whoever_does_not_ask_for_the_past_gets_the_newest_state(question):
+    texts = [f"Ticket OPS-41 is {state}." for state in STATES]
+    assert found(texts, question)[0] == texts[-1]

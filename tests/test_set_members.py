@@ -89,6 +89,7 @@ def test_members_of_a_set_stand_in_core_memory_without_a_mark(tmp_path):
         ("My elder brother is Tadeo.", "My younger brother is Abel."),
         ("I've been prescribed eplerenone.", "I've been prescribed torasemide."),
         ("I own a dinghy.", "I own a tractor."),
+        ("I speak Finnish.", "I speak a little Estonian."),
     )
     with MemoryClient(tmp_path) as memory:
         for older, newer in sets:

@@ -242,7 +242,7 @@ def _facts(
     texts = eligible["content"]
     eligible = eligible.filter(~commands.commands_a_model(texts) & ~commands.of_a_platform(texts))
     if policy.core_facts == PROFILE:
-        others = memories.join(eligible.select(KEY), on=KEY, how="anti")
+        others = placed.join(eligible.select(KEY), on=KEY, how="anti")
         own = eligible.filter(_is("kind", *_OWN))
         drawn = TABLES["proposed_edges"].empty() if edges is None else edges
         of_statements = TABLES["fact_changes"].empty() if changes is None else changes

@@ -13,6 +13,7 @@ from memory_pipeline.consolidation import core_sentences, currency, whereabouts
 from memory_pipeline.consolidation.columns import KEY
 from memory_pipeline.consolidation.ownership import OWNER
 from memory_pipeline.schemas import INSTANT
+from memory_pipeline.text import credentials
 from memory_pipeline.text.lang.en.core_cues import BEGINS, PLACEHOLDER
 from memory_pipeline.text.lang.en.lexicon import COMMON_WORDS, STOP_WORDS
 from memory_pipeline.text.parse import dates, tokens
@@ -68,6 +69,12 @@ _COLUMNS: Final = (
 _LONGEST: Final = 10_000
 """Characters of the longest text that is looked for in another; no line of core memory is that long."""
 _LINE: Final = tokens.one_line(pl.col("content"))
+_SAID: Final = pl.concat_str(
+    pl.when(pl.col("voice") != OWNER).then("speaker"), _LINE, separator=": ", ignore_nulls=True
+)
+"""What a memory says, after the name of a speaker who is not the owner."""
+_WISHES: Final = (sections.INSTRUCTION, sections.PREFERENCE)
+"""Sections in which the owner alone speaks: nobody else's words stand there, not even as a doubt."""
 
 
 def facts(
@@ -83,7 +90,8 @@ def facts(
     """Return the facts of each block, best first.
 
     Nothing leaves by a doubt: a fact that a newer memory may outdate is shown with the day of that; a contradicted one
-    with the other side. These are left out: statements that are closed, what an assistant said, facts about somebody
+    with the other side, both after the name of whoever says so, unless it is the owner, who alone doubts an instruction
+    or a preference. These are left out: statements that are closed, what an assistant said, facts about somebody
     else than the owner (but for what does real damage if it is forgotten, which is everybody's), what others instruct
     or prefer, what one speaker tells another by name to do, statements whose subject is named elsewhere (vital ones
     apart), and deadlines that have passed. Of facts in the same words the newest is kept, of what instructs or forbids
@@ -99,7 +107,7 @@ def facts(
         edges: decided and proposed edges: MAY_UPDATE, MAY_REPEAT and CONTRADICTS are read.
         changes: table `fact_changes`: which statement of a memory a MAY_UPDATE is about, without a row the whole
             memory; and how likely a MAY_REPEAT is, without a row likely enough.
-        others: all other rows of `memories`: an archived successor still outdates a memory.
+        others: all other rows of `memories`, with `voice`: an archived successor still outdates a memory.
         known: table `core_sentences`: texts that need not be read again; default: none.
 
     Returns:
@@ -108,7 +116,9 @@ def facts(
         unseen, and any doubt: see `core_memory_blocks.marks`), vital (it never lacks room) and past (a newer memory
         probably outdates it). Cost: that of `core_facts.core_facts` for texts that are not known.
     """
-    everything = pl.concat([frame.select(*KEY, "lifecycle", "created_at", "content") for frame in (memories, others)])
+    everything = pl.concat(
+        [frame.select(*KEY, "lifecycle", "created_at", "voice", said=_SAID) for frame in (memories, others)]
+    )
     present = memories.filter(~by_assistant(pl.col("speaker")))
     present = present.join(_doubted(changes, _of_whole(edges, changes), everything), on=KEY, how="left")
     present = present.join(_disputed(edges, everything), on=KEY, how="left").sort(
@@ -156,7 +166,8 @@ def _partly(changes: pl.DataFrame) -> pl.DataFrame:
 def _doubted(changes: pl.DataFrame, edges: pl.DataFrame, everything: pl.DataFrame) -> pl.DataFrame:
     """Return what may be outdated: KEY, doubted (statements, null for all of the memory, since when, how surely, by).
 
-    Updates too unsure for a link count too. `edges` are about whole memories; an archived successor still outdates one.
+    And whether somebody else than the owner says so (`foreign`). Updates too unsure for a link count too. `edges` are
+    about whole memories; an archived successor still outdates one.
     """
     present = everything.filter(~pl.col("lifecycle").is_in(currency.GONE)).select(
         "profile_id", source="memory_id", at="created_at"
@@ -171,23 +182,34 @@ def _doubted(changes: pl.DataFrame, edges: pl.DataFrame, everything: pl.DataFram
         ),
     ]
     certain = pl.concat(linked).with_columns(confidence=pl.lit(_LINKED)).select(unsure.columns)
-    doubts = pl.concat([unsure, certain]).sort(*KEY, "at", "by")
-    return doubts.group_by(KEY, maintain_order=True).agg(doubted=pl.struct("statement", "at", "confidence", "by"))
+    by_others = everything.filter(pl.col("voice") != OWNER).select("profile_id", by="memory_id", foreign=True)
+    doubts = pl.concat([unsure, certain]).join(by_others, on=["profile_id", "by"], how="left", maintain_order="left")
+    doubts = doubts.with_columns(pl.col("foreign").fill_null(value=False)).sort(*KEY, "at", "by")
+    struct = pl.struct("statement", "at", "confidence", "by", "foreign")
+    return doubts.group_by(KEY, maintain_order=True).agg(doubted=struct)
 
 
 def _disputed(edges: pl.DataFrame, everything: pl.DataFrame) -> pl.DataFrame:
-    """Return for each contradicted memory what the latest other one says, and when: KEY, disputed_by, disputed_at."""
+    """Return for each contradicted memory what the latest other one says, and when: KEY, disputed_by, disputed_at.
+
+    And the same of the latest one that the owner says: own_disputed_by, own_disputed_at.
+    """
     conflicts = edges.filter(pl.col("edge_type") == "CONTRADICTS", pl.col("kind").ne_missing(pl.lit("contrast")))
     other = everything.filter(~pl.col("lifecycle").is_in(currency.GONE)).select(
-        "profile_id", target="memory_id", said=_LINE, disputed_at="created_at"
+        "profile_id", "said", "voice", target="memory_id", disputed_at="created_at"
     )
+    own = pl.col("voice") == OWNER
+    told = {"disputed_by": _short("said"), "disputed_at": pl.col("disputed_at")}
     return (
         _both_ways(conflicts)
         .unique()
         .join(other, on=["profile_id", "target"])
         .sort("profile_id", "source", pl.col("disputed_at").dt.date(), "target")
         .group_by("profile_id", memory_id="source")
-        .agg(disputed_by=_short("said").last(), disputed_at=pl.col("disputed_at").last())
+        .agg(
+            **{name: value.last() for name, value in told.items()},
+            **{f"own_{name}": value.filter(own).last() for name, value in told.items()},
+        )
     )
 
 
@@ -230,7 +252,11 @@ def _stated(memories: pl.DataFrame, scored: pl.DataFrame, as_of: datetime, known
     of_user = pl.col("of_user") | named_first | pl.any_horizontal(_marked_by_agents())
     project = pl.col("section") == sections.PROJECT
     owners = (pl.col("voice") == OWNER) & of_user
-    stated = stated.with_columns(named_first=named_first)
+    wish = pl.col("section").is_in(_WISHES)
+    stated = stated.with_columns(
+        *(pl.when(wish).then(f"own_{name}").otherwise(name).alias(name) for name in ("disputed_by", "disputed_at")),
+        named_first=named_first,
+    )
     known_person = first.is_in("introduced").fill_null(value=False)
     stated = stated.join(_introduced(stated), on="profile_id", how="left", maintain_order="left")
     stated = stated.filter((health & ~pl.col("commands") & (of_user | known_person)) | owners).drop("introduced")
@@ -267,6 +293,7 @@ def _stated(memories: pl.DataFrame, scored: pl.DataFrame, as_of: datetime, known
     )
     return (
         _whole(told, stated, known)
+        .filter(~pl.col("sentence").str.contains(credentials.ANY))  # even an example of one is nothing to obey
         .with_columns(text=pl.concat_str(_attribution(), "sentence", separator=": ", ignore_nulls=True))
         .select("profile_id", *_COLUMNS)
     )
@@ -301,7 +328,8 @@ def _whole(told: pl.DataFrame, stated: pl.DataFrame, known: pl.DataFrame | None)
     doubts = pl.col("doubted").list.eval(pl.element().struct.field("confidence") == _LINKED)
     holds = ~doubts.list.any().fill_null(value=False) & (pl.col("closed_statements").list.len().fill_null(0) == 0)
     whole = short & holds & (pl.col("kinds") == 1) & (pl.len().over("row") == pl.col("facts"))
-    as_written = _holds(_LINE, pl.col("sentence")) & ~_LINE.str.contains(PLACEHOLDER)
+    open_value = pl.any_horizontal(_LINE.str.contains(pattern) for pattern in (PLACEHOLDER, credentials.ANY))
+    as_written = _holds(_LINE, pl.col("sentence")) & ~open_value
     return (
         told.join(kinds, on="row", how="left", maintain_order="left")
         .with_columns(whole=whole & as_written)
@@ -362,8 +390,9 @@ def _still_true(stated: pl.DataFrame) -> pl.DataFrame:
     condition = pl.col("lasting") & (pl.col("section") == sections.HEALTH)
     least = pl.when(condition).then(_LINKED).when(firm).then(_FIRM_DOUBT).otherwise(_DOUBT)
     enough = pl.col("confidence") >= least
+    by_owner = ~(pl.col("foreign") & pl.col("section").is_in(_WISHES))
     since = (
-        doubts.filter(_says_so(), enough)
+        doubts.filter(_says_so(), enough, by_owner)
         .sort("confidence", "at", "by")
         .group_by("fact", maintain_order=True)
         .agg(
@@ -402,7 +431,7 @@ def _with_what_doubts(facts: pl.DataFrame, memories: pl.DataFrame) -> pl.DataFra
     What is told so is past, and needs room only if it is for years.
     """
     told = facts.select("profile_id", doubted_by="memory_id", told=True).unique()
-    said = memories.select("profile_id", doubted_by="memory_id", said=_LINE).with_columns(said=_short("said"))
+    said = memories.select("profile_id", doubted_by="memory_id", said=_SAID).with_columns(said=_short("said"))
     joined = facts.join(told, on=["profile_id", "doubted_by"], how="left", maintain_order="left").join(
         said, on=["profile_id", "doubted_by"], how="left", maintain_order="left"
     )

@@ -76,7 +76,7 @@ _HINT: Final = re.compile(
     r"|AGE-SECRET|tskey-|ph[xs]_|fm[12]_|sq0|EAAA|SK[a-f0-9]{32}|(?i:_authtoken)"
 )
 """Found in every text that may hold one; faster than the formats."""
-_REPEATED: Final = re.compile(r"(?i)(.)\1{7}|x{6}|0123456|1234567|abcdef|example|placeholder|your")
+_REPEATED: Final = re.compile(r"(?i)(.)\1{7}|x{6}|example|placeholder|your")
 """What shows that a value is an example of documentation."""
 _PLACEHOLDER: Final = re.compile(r"(?i)^(?:\W*(?:user(?:name)?|pass(?:word)?|pw|secret|token|\*+|\.+|x+|<[^>]*>))+\W*$")
 

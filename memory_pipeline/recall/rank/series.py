@@ -1,12 +1,14 @@
 """Puts the newest of several values first where memories differ in nothing but the value.
 
 "Weight this morning: 81.2 kg." said on forty days is one series: the words are the same, and only figures, days and
-dates differ. A question for what holds now wants the latest of them, however many there are and whichever of them the
-scores prefer. Not here: memories that give a value in other words (`changes`).
+dates differ, or, where a language's words for these are not known, a few words in one place. A question for what holds
+now wants the latest of them, however many there are and whichever of them the scores prefer. Not here: memories that
+give a value in other words (`changes`).
 """
 
 import re
 from collections import Counter
+from collections.abc import Hashable, Sequence
 from typing import Final
 
 import numpy as np
@@ -20,6 +22,9 @@ from memory_pipeline.text.lang.registry import ENGLISH
 from memory_pipeline.text.parse.tokens import fold
 
 _WORD: Final = re.compile(r"\w+")
+_UNSPACED: Final = r"\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff"
+_PIECE: Final = re.compile(rf"[{_UNSPACED}]|\d+|[^\W\d{_UNSPACED}]+")
+"""A word, a number, or a letter of a language that is written without spaces."""
 _NAME_WORDS: Final = 3
 """Maximum number of words of a name."""
 _LONGEST: Final = 200
@@ -38,6 +43,10 @@ _LABELLED: Final = re.compile(
 )
 _LABEL_ENDS: Final = (" is", " are", ":", "=", "->", "\u2192")
 """What ends a label; a text without any of these has none, and need not be matched."""
+_FRAME_WORDS: Final = 3
+"""Minimum number of words around the place in which two texts differ: fewer say anything of somebody."""
+_FRAMED_WORDS: Final = 3
+"""Maximum number of words in that place."""
 _ARTICLE: Final = re.compile(r"^(?:the|our|my) (?=\S+ ?)")
 
 
@@ -46,9 +55,11 @@ def members(index: Index, question: Question, rows: Integers, best: Integers) ->
 
     A series has the same speaker, and texts that give a value to the same words: either they are equal but for figures,
     days and dates that the question does not name, or they begin with the same label ("Ticket OPS-41 is ..."), or they
-    are equal behind a name that the question does not name ("Ana chairs the board"). The question names the same of the
-    places (see `places`) in which they stand. Cost: about 10 µs for each of the best and for each memory that may be in
-    a series with one of them, 1 µs for each other.
+    are equal behind a name that the question does not name ("Ana chairs the board"). In another language than English,
+    or one that is not known, they may also differ in up to `_FRAMED_WORDS` words in one place. The question names the
+    same of the places (see `places`) in which they stand. Cost: about 10 µs for each of the best and for each memory
+    that may be in a series with one of them, 1 µs for each other, and 1 µs more for each of the best that is not
+    English.
     """
     asked = set(_VALUE.findall(question.plain)) | set(_WORD.findall(question.plain))
     content = index.memories["content"][rows].fill_null("")
@@ -71,7 +82,12 @@ def members(index: Index, question: Question, rows: Integers, best: Integers) ->
     numbers = {key: number for number, key in enumerate(counts) if counts[key] > 1}
     found = np.full(len(rows), -1)
     found[alike] = [numbers.get(key, -1) for key in placed]
-    return found
+    first, _ = index.passages.bounds(rows[best])
+    foreign = best[(index.passages.languages.gather(first) != ENGLISH).fill_null(value=True).to_numpy()]
+    if not len(foreign):
+        return found
+    told = list(zip(index.speaker[rows].tolist(), places.named(index, question, rows), strict=True))
+    return _framed(found, lows, told, foreign, asked | set(_PIECE.findall(question.plain)))
 
 
 def _template(low: str, name: int, asked: set[str]) -> str | None:
@@ -94,6 +110,46 @@ def _template(low: str, name: int, asked: set[str]) -> str | None:
     return _VALUES.sub(" # ", template).strip(" .!") if "#" in template else None
 
 
+def _framed(found: Integers, lows: list[str], told: Sequence[Hashable], best: Integers, asked: set[str]) -> Integers:
+    """Return the numbers of the series of texts, with series of those that differ in one place from one of the best.
+
+    Texts of which a series is found already are left, and those of another speaker or place (`told`). Of the frames
+    that a text shares with others that of most counts.
+    """
+    numbers = found.copy()
+    words = [_PIECE.findall(low) if len(low) <= _LONGEST else [] for low in lows]
+    for place in best.tolist():
+        if numbers[place] >= 0:
+            continue
+        others = [other for other in np.flatnonzero(numbers < 0).tolist() if told[other] == told[place]]
+        shared = {other: _ends_shared(words[place], words[other]) for other in others if other != place}
+        frames = Counter(ends for ends in shared.values() if sum(ends) >= _FRAME_WORDS)
+        for first, last in sorted(frames, key=lambda ends: (-frames[ends], -sum(ends), ends)):
+            members = [
+                other
+                for other, ends in {place: (first, last), **shared}.items()
+                if ends[0] >= first and ends[1] >= last and _fills(words[other], first, last, asked)
+            ]
+            if place in members and len(members) > 1:
+                numbers[members] = numbers.max() + 1
+                break
+    return numbers
+
+
+def _ends_shared(one: list[str], other: list[str]) -> tuple[int, int]:
+    """Return how many first and how many last words two texts share, each word counted once."""
+    most = min(len(one), len(other))
+    first = next((place for place in range(most) if one[place] != other[place]), most)
+    last = next((place for place in range(most - first) if one[-1 - place] != other[-1 - place]), most - first)
+    return first, last
+
+
+def _fills(words: list[str], first: int, last: int, asked: set[str]) -> bool:
+    """Return whether a text has a few words between its first and last ones, of which the question names none."""
+    filling = words[first : len(words) - last]
+    return 0 < len(filling) <= _FRAMED_WORDS and asked.isdisjoint(filling)
+
+
 def _name(text: str) -> int:
     """Return with how many words in capitals a text begins; 0 if with more than a name has."""
     words = text[:_LONGEST].split(maxsplit=_NAME_WORDS + 1)[: _NAME_WORDS + 1]
@@ -102,13 +158,11 @@ def _name(text: str) -> int:
 
 
 def asks_for_latest(question: Question, now: int) -> bool:
-    """Return whether a question wants the latest value: it asks for what holds or is mere keywords ("pond level").
+    """Return whether a question wants the latest value: it does not ask for the past, nor name a day before today.
 
-    So does one in another language than English that does not ask for the past, whose words for a value are not known.
-    And it names no day before today, which is that of `now`, in microseconds since 1970.
+    Today is that of `now`, in microseconds since 1970.
     """
-    wanted = question.holds or question.bare or (question.language != ENGLISH and not question.past)
-    return wanted and not bool((question.bounds[:, 1] <= now).any())
+    return (question.holds or not question.past) and not bool((question.bounds[:, 1] <= now).any())
 
 
 def newest_first(index: Index, rows: Integers, order: Integers, number: Integers, invalid: Marks) -> Integers:

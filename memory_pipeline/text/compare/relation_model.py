@@ -23,6 +23,7 @@ from memory_pipeline.text.compare.nearest_sentences import nearest_sentences
 from memory_pipeline.text.compare.relation_features import features, statement_pairs
 from memory_pipeline.text.compare.relation_reading import Reading
 from memory_pipeline.text.parse.tokens import fold, occurrences
+from memory_pipeline.text.score import sentence_kinds
 from memory_pipeline.text.score.sentence_kinds import likely
 
 LEAST_CONFIDENCE: Final = 0.15
@@ -44,6 +45,10 @@ _BESIDE: Final = "The newer memory only plans, supposes, reports or asks what th
 _WHOLE: Final = 0.85
 """Minimum share of an update's probability that it outdates all of the older memory, for the rule `WHOLE`."""
 _SETS: Final = ("health", "possession", "skill")
+_RATHER: Final = 0.5
+"""Minimum probability from which a sentence counts as one of health."""
+_MEMBER: Final = 0.4
+"""The same, as a member of a set: what somebody speaks or plays is half who they are."""
 """Kinds of facts of which each may hold beside others of its kind."""
 _UNSETTLED: Final = ("planned", "possible", "reported", "asked")
 """Stances of a sentence that does not say that anything is so."""
@@ -208,7 +213,8 @@ def _without_members(probability: Floats, texts: Sequence[pl.Series], sides: tup
         find(older, newer).to_numpy() for find in (set_members.name_two_objects, set_members.name_two_subjects)
     )
     health, sets = (
-        np.logical_and(*(likely(side[rows], "kind", *kinds) for side in sides)) for kinds in (("health",), _SETS)
+        np.logical_and(*(sentence_kinds.probability(side[rows], "kind", *kinds) >= least for side in sides))
+        for kinds, least in ((("health",), _RATHER), (_SETS, _MEMBER))
     )
     result = probability.copy()
     result[rows[subjects | (objects & health)], _UPDATE] = 0.0
