@@ -11,7 +11,7 @@ import numpy as np
 import polars as pl
 
 from memory_pipeline.text.arrays import Floats, Matrix, Rows
-from memory_pipeline.text.compare import alignment, relation_candidates, rivals
+from memory_pipeline.text.compare import alignment, relation_candidates, relation_trees, rivals
 from memory_pipeline.text.compare.relation_reading import Reading
 from memory_pipeline.text.embed.embedding import attributed
 from memory_pipeline.text.embed.encoder import encoder, pair_reader
@@ -30,6 +30,8 @@ class Closeness(NamedTuple):
     """Takes places of pairs; returns what it says of the two texts together, [places, `relation_trees.SCORES`]."""
     kinds: Callable[[Rows], Floats]
     """Takes rows of memories; returns what it says of their sentences, [rows, `sentence_kinds.WIDTH`]."""
+    answers: relation_trees.Answers = relation_trees.anew
+    """What trees that read all this answer about pairs."""
 
 
 def candidates(reading: Reading, vectors: Matrix, profile: Rows) -> tuple[Rows, Rows]:

@@ -9,7 +9,7 @@ from typing import Final
 
 import numpy as np
 
-from memory_pipeline.text.arrays import Floats, Marks, Matrix, Rows
+from memory_pipeline.text.arrays import Floats, Marks, Matrix, Rows, places
 
 NAMES: Final = (
     *("reader_cosine", "cosine_above_older", "cosine_above_newer", "rank_among_older", "rank_among_newer"),
@@ -37,15 +37,14 @@ def nearest(vectors: Matrix, profile: Rows) -> Rows:
         for low in range(start, end, _ROWS_AT_ONCE):
             high = min(low + _ROWS_AT_ONCE, end)
             cosines = np.round(vectors[low:high] @ vectors[start:high].T, _DIGITS)
-            rows, older = np.arange(low, high), np.arange(start, high)
-            cosines[(older >= rows[:, np.newaxis]) | (cosines <= 0)] = -1
+            own = cosines[:, low - start :]
+            own[np.triu_indices(high - low)] = 0
             width = min(NEAREST, high - start)
-            # Ties are broken before the selection: later memories get a little more than any rounded difference.
-            keys = cosines.astype(np.float64) * 10**_DIGITS + older / (10.0 * max(high, 1))
-            best = np.argpartition(-keys, width - 1, axis=1)[:, :width]
-            kept = np.take_along_axis(cosines, best, axis=1) > 0
-            newer = np.broadcast_to(rows[:, np.newaxis], best.shape)[kept]
-            found.append(np.stack([best[kept] + start, newer], axis=1))
+            least = np.partition(cosines, -width, axis=1)[:, [-width]]
+            newer, older = np.nonzero((cosines >= least) & (cosines > 0))
+            order = np.lexsort((-older, -cosines[newer, older], newer))
+            best = order[places(newer[order]) < NEAREST]
+            found.append(np.stack([older[best] + start, newer[best] + low], axis=1))
     pairs = np.concatenate(found)
     result: Rows = pairs[np.lexsort((pairs[:, 0], pairs[:, 1]))]
     return result
