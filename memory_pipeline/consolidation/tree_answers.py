@@ -28,7 +28,7 @@ class TreeAnswers:
         self._parts = [(np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64), np.empty((0, ANSWER)))]
 
     def of(self, pairs: Rows, asked: Integers, answer: Callable[[Rows], Floats]) -> Floats:
-        """Answer what is asked about pairs: see `relation_trees.Answers`."""
+        """Answer what is asked about pairs: see `closeness.Answers`."""
         place = np.searchsorted(self._asked, asked)
         known = np.append(self._asked, 0)[place] == asked
         known &= place < len(self._asked)

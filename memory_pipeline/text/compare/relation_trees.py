@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from memory_pipeline.text.arrays import Floats, Integers, Rows, fingerprints, places, softmax
 from memory_pipeline.text.compare import alignment, pair_context, rivals
+from memory_pipeline.text.compare.closeness import Answers, anew
 from memory_pipeline.text.compare.judge import RELATIONS
 from memory_pipeline.text.compare.relation_reading import Reading
 
@@ -36,9 +37,6 @@ SCORES: Final = tuple(f"reader_{relation}" for relation in (*RELATIONS, PARTIAL)
 """Names of the features that only the second trees read (`encoder.PairReader`)."""
 CLOSENESS: Final = (*rivals.NAMES, *alignment.NAMES)
 """Names of the features that come from the reader's vectors."""
-Answers = Callable[[Rows, Integers, Callable[[Rows], Floats]], Floats]
-"""Takes places of pairs, fingerprints of all that an answer about each depends on, and what answers for some of these;
-returns the answers, [places, `ANSWER`], as found now or before."""
 ANSWER: Final = len(OF_PAIRS)
 """Numbers of an answer about a pair."""
 _OWN: Final = ("log_days", "same_speaker", "same_session", "log_length_old", "log_length_new", "log_statement_pairs")
@@ -169,11 +167,6 @@ def second_features(
     """
     table = np.concatenate([known[1], scores, pair_context.features(first, scores, pairs, sides)], axis=1)
     return (*known[0], *SCORES, *pair_context.NAMES), table
-
-
-def anew(pairs: Rows, asked: Integers, answer: Callable[[Rows], Floats]) -> Floats:  # noqa: ARG001 - the interface
-    """Answer as if nothing had been asked before: `Answers`."""
-    return answer(np.arange(len(pairs)))
 
 
 def first_probabilities(names: tuple[str, ...], table: Floats, answers: Answers = anew) -> Floats:
