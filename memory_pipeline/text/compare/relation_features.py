@@ -43,12 +43,12 @@ def statement_pairs(reading: Reading, older: Rows, newer: Rows) -> tuple[Rows, R
 def features(reading: Reading, older: Rows, newer: Rows) -> tuple[tuple[str, ...], Floats]:
     """Return names and values, [pairs, names], of the features of pairs of statements, by index of the older and newer.
 
-    Ranks are among the pairs given. Cost: about 10 µs per pair.
+    Ranks are among the pairs given; the values of a feature lie side by side. Cost: about 8 µs per pair.
     """
     tables = [columns(reading, older[part], newer[part]) for part in parts(len(older))]
     united = {name: np.concatenate([table[name] for table in tables]) for name in tables[0]}
     united |= ranks(united["similarity"], older, newer)
-    return tuple(united), np.stack(list(united.values()), axis=1)
+    return tuple(united), np.stack(list(united.values())).T
 
 
 def parts(count: int) -> list[slice]:

@@ -72,7 +72,8 @@ class ReaderModel:
         """
         pair, left, right = statement_pairs(reading, older, newer)
         names, words, best = statements_that_share_most(reading, (pair, left, right), len(older))
-        known, table = relation_trees.features(reading, older, newer, (names, words[best]), closeness.table)
+        words = words.T.take(best, axis=1).T
+        known, table = relation_trees.features(reading, older, newer, (names, words), closeness.table)
         of_pairs = relation_trees.first_probabilities(known, table, closeness.answers)
         read = relation_trees.worth_reading(of_pairs, newer)
         found, _ = relation_trees.merged(of_pairs)
@@ -155,7 +156,10 @@ def statements_that_share_most(
     """
     pair, left, right = statements
     names, words = features(reading, left, right)
-    return names, words, _best(pair, np.round(1.0 - probabilities(names, words)[:, _UNRELATED], 9), count)
+    several, related = np.bincount(pair, minlength=count)[pair] > 1, np.zeros(len(pair))
+    chosen = np.ascontiguousarray(words[several])
+    related[several] = np.round(1.0 - probabilities(names, chosen)[:, _UNRELATED], 9)
+    return names, words, _best(pair, related, count)
 
 
 def _needed(least: Mapping[str, float]) -> Floats:

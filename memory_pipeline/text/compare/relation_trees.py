@@ -141,9 +141,9 @@ def features(
         length[newer],
         np.log1p(statements[older] * statements[newer]),
     ]
-    table = np.concatenate([words[1], np.stack(own, axis=1), closeness], axis=1)
-    table.round(_DIGITS, out=table)
-    return (*words[0], *_OWN, *CLOSENESS), table
+    columns = np.concatenate([words[1].T, np.stack(own), closeness.T])
+    columns.round(_DIGITS, out=columns)
+    return (*words[0], *_OWN, *CLOSENESS), columns.T
 
 
 def both_sides(pairs: tuple[Rows, Rows], kinds: Callable[[Rows], Floats]) -> tuple[Floats, Floats]:
@@ -215,7 +215,7 @@ def _columns(names: tuple[str, ...], table: Floats, grown: Trees) -> Floats:
     """Return the features that trees read, in their order, [features, pairs]."""
     if missing := sorted(set(grown.names) - set(names)):
         raise ValueError(f"the trees read {', '.join(missing)}, which nothing computes; grow them anew")
-    return np.ascontiguousarray(table[:, [names.index(name) for name in grown.names]].T)
+    return np.ascontiguousarray(table.T[[names.index(name) for name in grown.names]])
 
 
 def merged(probability: Floats) -> tuple[Floats, Floats]:
