@@ -10,6 +10,8 @@ from hypothesis import strategies as st
 
 from memory_pipeline.consolidation import change_detection, reuse
 from memory_pipeline.consolidation.tree_answers import TreeAnswers
+from memory_pipeline.lake import files
+from memory_pipeline.lake.object_store import LocalObjectStore
 from memory_pipeline.schemas import TABLES
 from memory_pipeline.settings import Policy
 from memory_pipeline.text.arrays import fingerprints
@@ -139,3 +141,13 @@ def test_features_are_the_same_to_the_trees_until_one_passes_a_threshold():
 def test_equal_rows_have_equal_fingerprints_and_others_do_not(rows):
     numbers = fingerprints(np.array(rows, dtype=np.uint8))
     assert len(set(numbers.tolist())) == len({*map(tuple, rows)})
+
+
+def test_judgements_of_an_earlier_version_are_read_without_answers(tmp_path):
+    table = TABLES["judgements"]
+    older = table.empty().drop("made_by", "asked", "answered")
+    older = pl.concat([older, pl.DataFrame([{"profile_id": "p", "read": "r", "pairs": []}], older.schema)])
+    store = LocalObjectStore(tmp_path)
+    read = files.collect(store, [files.write(store, table.name, older).key], table)
+    assert read.select("made_by", "asked", "answered").rows() == [("", [], [])]
+    assert table.violations(read).is_empty()
