@@ -149,5 +149,5 @@ def test_judgements_of_an_earlier_version_are_read_without_answers(tmp_path):
     older = pl.concat([older, pl.DataFrame([{"profile_id": "p", "read": "r", "pairs": []}], older.schema)])
     store = LocalObjectStore(tmp_path)
     read = files.collect(store, [files.write(store, table.name, older).key], table)
-    assert read.select("made_by", "asked", "answered").rows() == [("", [], [])]
+    assert read.select("made_by", "asked", "answered").rows() == [(None, [], [])]
     assert table.violations(read).is_empty()

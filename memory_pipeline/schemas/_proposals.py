@@ -39,7 +39,10 @@ class Judgements(dy.Schema):
 
     profile_id = profile()
     read = text("Digest of all that the judge read: memories, policy, fitted models, and the program itself.")
-    made_by = text("Digest of the name of the judge and the program itself.")
+    made_by = text(
+        "Digest of the name of the judge and the program itself; null if an earlier version made the row.",
+        nullable=True,
+    )
     pairs = dy.List(
         dy.Struct(
             {
