@@ -72,7 +72,8 @@ class ReaderModel:
         """
         pair, left, right = statement_pairs(reading, older, newer)
         names, words, best = statements_that_share_most(reading, (pair, left, right), len(older))
-        words = words.T.take(best, axis=1).T
+        if len(words) > len(best):
+            words = words.T.take(best, axis=1).T
         known, table = relation_trees.features(reading, older, newer, (names, words), closeness.table)
         of_pairs = relation_trees.first_probabilities(known, table, closeness.answers)
         read = relation_trees.worth_reading(of_pairs, newer)

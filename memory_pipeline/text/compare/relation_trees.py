@@ -8,7 +8,7 @@ second trees, which also read what the reader says of the two texts together, of
 (`relation_model`).
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cache
 from importlib import resources
 from typing import Final, NamedTuple
@@ -211,11 +211,11 @@ def probabilities(names: tuple[str, ...], table: Floats, grown: Trees) -> Floats
     return calibrated(scores(_columns(names, table, grown), grown), grown)
 
 
-def _columns(names: tuple[str, ...], table: Floats, grown: Trees) -> Floats:
-    """Return the features that trees read, in their order, [features, pairs]."""
+def _columns(names: tuple[str, ...], table: Floats, grown: Trees) -> list[Floats]:
+    """Return the features that trees read, in their order, each [pairs]."""
     if missing := sorted(set(grown.names) - set(names)):
         raise ValueError(f"the trees read {', '.join(missing)}, which nothing computes; grow them anew")
-    return np.ascontiguousarray(table.T[[names.index(name) for name in grown.names]])
+    return [table[:, names.index(name)] for name in grown.names]
 
 
 def merged(probability: Floats) -> tuple[Floats, Floats]:
@@ -243,14 +243,14 @@ def calibrated(raw: Floats, grown: Trees) -> Floats:
     return result
 
 
-def scores(columns: Floats, grown: Trees) -> Floats:
-    """Return the softmax of the sums of the trees' leaves, [pairs, relations], of their columns, [features, pairs]."""
+def scores(columns: Sequence[Floats], grown: Trees) -> Floats:
+    """Return the softmax of the sums of the trees' leaves, [pairs, relations], of their features, each [pairs]."""
     return softmax(_sums(_above(columns, grown.tests), grown.tests))
 
 
-def _above(columns: Floats, tests: Tests) -> NDArray[np.unsignedinteger]:
+def _above(columns: Sequence[Floats], tests: Tests) -> NDArray[np.unsignedinteger]:
     """Return how many of the thresholds of each feature pairs are above, [features, pairs]."""
-    above = np.zeros(columns.shape, dtype=tests.most.dtype)
+    above = np.zeros((len(columns), len(columns[0])), dtype=tests.most.dtype)
     for feature, thresholds in enumerate(tests.thresholds):
         above[feature] = np.searchsorted(thresholds, columns[feature])
     return above
