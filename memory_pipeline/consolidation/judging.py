@@ -91,8 +91,8 @@ def judge(
     The points are `relation_reading.MEMORY_COLUMNS`, user_id, file, heading, project and undated of the memories, by
     profile and start of validity; `row` numbers them from 0, `place` those of each profile. `kept` is the table as any
     earlier run left it, `recorded` is `pair_readings`, `sentences` is `core_sentences`; by default none. Cost: about
-    .8 ms per short memory of a profile that is judged, half of that where one memory is new, and 10 ms for each text whose pairs are not recorded yet; a
-    hundredth of a millisecond for other profiles.
+    .8 ms per short memory of a profile that is judged, half of that where one memory is new, and 10 ms for each text
+    whose pairs are not recorded yet; a hundredth of a millisecond for other profiles.
     """
     judged = reuse.reused("judgements", kept, _read(points, policy))
     recorded = TABLES["pair_readings"].empty() if recorded is None else recorded
