@@ -60,8 +60,9 @@ LIMITS = {
         "at_most": 10,
         "tried": "the state, judgements, similar pairs, groups and core sentences are kept from night to night and "
         "found again by profile, and only new vectors are compared. Scores, weights and ranks depend on the clock and "
-        "are made anew; what a word weighs depends on all memories of its profile, so news of everybody has every "
-        "profile judged again. A profile that was left alone, and in which the clock decides nothing for a week, is "
+        "are made anew; what a word weighs depends on all memories of its profile, so news of everybody has the "
+        "features of all pairs computed again, though the trees answer about few. A profile that was left alone, and "
+        "in which the clock decides nothing for a week, is "
         "not computed at all from the second such night on",
     },
     "commit": {"at_most": 10},

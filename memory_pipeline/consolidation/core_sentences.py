@@ -79,12 +79,22 @@ def numbers(texts: pl.DataFrame, known: pl.DataFrame | None) -> pl.Series:
     if texts.is_empty():
         return pl.Series("added", [], dtype=pl.List(pl.Float64))
     table = TABLES["core_sentences"].empty() if known is None else known.filter(model=encoder.SENTENCES)
-    read = texts.select(_TEXT).join(
-        _texts(table).select(*_TEXT, "numbers"), on=_TEXT, how="left", maintain_order="left"
-    )["numbers"]
-    silent = texts.select(by_assistant(pl.col("speaker"))).to_series()
-    read = read.to_frame().select(pl.when(silent).then(pl.lit([], read.dtype)).otherwise("numbers")).to_series()
-    fits = core_facts.fit(texts["content"], read).fill_null(value=False)
+    own = _texts(table, "read").select(*_TEXT, "numbers", fits=pl.col("read") == program.digest())
+    silent = by_assistant(pl.col("speaker")).fill_null(value=False)
+    found = (
+        texts.select(*_TEXT, "speaker")
+        .join(own, on=_TEXT, how="left", maintain_order="left")
+        .select(
+            numbers=pl.when(silent).then(pl.lit([], own.schema["numbers"])).otherwise("numbers"),
+            fits=silent | pl.col("fits").fill_null(value=False),
+        )
+    )
+    read, fits = found["numbers"], found["fits"]
+    if not fits.all():  # a program that splits texts otherwise may have read them
+        other = (~fits).arg_true()
+        fits = fits.scatter(
+            other, core_facts.fit(texts["content"].gather(other), read.gather(other)).fill_null(value=False)
+        )
     rows = pl.DataFrame({"numbers": read, "fits": fits}).with_row_index("row")
     unread = texts.filter(~fits)
     added = rows.filter(~pl.col("fits")).select("row", added=core_facts.read(unread["content"], unread["speaker"]))

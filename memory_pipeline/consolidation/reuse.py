@@ -15,11 +15,9 @@ import polars as pl
 
 from memory_pipeline.schemas import TABLES
 from memory_pipeline.settings import program
-from memory_pipeline.text.arrays import Integers, Keys, Matrix
+from memory_pipeline.text.arrays import Matrix
 
 _OWNER: Final = "profile_id"
-_AT_ONCE: Final = 4096
-"""Vectors fingerprinted at once; bounds the scratch memory."""
 
 
 def unchanged(kept: pl.DataFrame, read: pl.DataFrame) -> pl.DataFrame:
@@ -82,28 +80,6 @@ def digests(settings: Sequence[object], *parts: pl.DataFrame, vectors: Matrix | 
 def digest(settings: Sequence[object]) -> str:
     """Return the digest of settings and of the program itself."""
     return hashlib.sha256(_settings(settings).encode()).hexdigest()
-
-
-def fingerprints(vectors: Matrix) -> Integers:
-    """Return a number for each vector that depends on all its bits: equal vectors have equal ones.
-
-    Two that differ have the same one once in some 10^19 pairs. Cost: about a microsecond for a vector of 384 numbers.
-    """
-    bits = np.ascontiguousarray(vectors).view(np.uint32)
-    factors = _scattered(bits.shape[1]) | np.uint64(1)
-    numbers = np.empty(len(bits), dtype=np.int64)
-    for start in range(0, len(bits), _AT_ONCE):
-        part = slice(start, start + _AT_ONCE)
-        numbers[part] = (bits[part].astype(np.uint64) @ factors).view(np.int64)
-    return numbers
-
-
-def _scattered(count: int) -> Keys:
-    """Return numbers that look random: the generator SplitMix64 (Steele et al. 2014)."""
-    state = np.arange(1, count + 1, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
-    state = (state ^ (state >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    state = (state ^ (state >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return state ^ (state >> np.uint64(31))
 
 
 def _settings(settings: Sequence[object]) -> str:

@@ -131,7 +131,7 @@ TABLES: Final[dict[str, Table]] = {
         Table("scored_memories", ScoredMemories, lacking={"budget_protected": False}),
         Table("score_history", ScoreHistory, write_mode="accumulated"),
         Table("deferred", Deferred),
-        Table("judgements", Judgements),
+        Table("judgements", Judgements, lacking={"asked": [], "answered": []}),
         Table("change_odds", ChangeOdds, write_mode="per_run"),
         Table("fact_changes", FactChanges, lacking={"decided": True, "confidence": 1.0}),
         Table("proposed_edges", ProposedEdges),

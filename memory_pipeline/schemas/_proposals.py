@@ -32,10 +32,17 @@ class Deferred(dy.Schema):
 
 
 class Judgements(dy.Schema):
-    """What the judge found in the memories of a profile; the next run takes it over if it would read the same."""
+    """What the judge found in the memories of a profile; the next run takes it over if it would read the same.
+
+    Else it takes over what the trees said of those pairs in which they would read the same.
+    """
 
     profile_id = profile()
     read = text("Digest of all that the judge read: memories, policy, fitted models, and the program itself.")
+    made_by = text(
+        "Digest of the name of the judge and the program itself; null if an earlier version made the row.",
+        nullable=True,
+    )
     pairs = dy.List(
         dy.Struct(
             {
@@ -53,6 +60,10 @@ class Judgements(dy.Schema):
         ),
         description="Pairs whose relation is likely enough to be of use, by older and newer.",
     )
+    asked = dy.List(
+        dy.Int64(), description="Fingerprints of what trees were asked of pairs, in ascending order, each once."
+    )
+    answered = dy.List(dy.Float64(), description="The answers: five numbers each, in the same order.")
 
 
 class ChangeOdds(dy.Schema):

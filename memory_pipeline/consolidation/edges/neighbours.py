@@ -16,6 +16,7 @@ from memory_pipeline.consolidation.columns import KEY
 from memory_pipeline.consolidation.edges import edge_rows
 from memory_pipeline.schemas import LIVE, TABLES
 from memory_pipeline.settings import Policy
+from memory_pipeline.text.arrays import fingerprints
 
 
 def minimum(policy: Policy) -> float | None:
@@ -58,7 +59,7 @@ def compare(
     positions = unknown.select(
         *KEY,
         position=pl.col("row") - pl.col("first"),
-        vector=pl.Series(reuse.fingerprints(points[unknown["row"]]), dtype=pl.Int64),
+        vector=pl.Series(fingerprints(points[unknown["row"]].view(np.uint32)), dtype=pl.Int64),
     )
     found = _places(positions, points[unknown["row"]], least, before.filter(pl.col("made_by") == made_by))
     members = positions.group_by("profile_id").agg(members=pl.struct("memory_id", "vector"))

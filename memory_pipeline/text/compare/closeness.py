@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 import numpy as np
 import polars as pl
 
-from memory_pipeline.text.arrays import Floats, Matrix, Rows
+from memory_pipeline.text.arrays import Floats, Integers, Matrix, Rows
 from memory_pipeline.text.compare import alignment, relation_candidates, rivals
 from memory_pipeline.text.compare.relation_reading import Reading
 from memory_pipeline.text.embed.embedding import attributed
@@ -19,6 +19,16 @@ from memory_pipeline.text.score import core_facts, sentence_kinds
 
 DIGITS: Final = 2
 """Decimals of the reader's scores: differences of rounding between processors lie far below."""
+
+
+Answers = Callable[[Rows, Integers, Callable[[Rows], Floats]], Floats]
+"""Takes places of pairs, fingerprints of all that an answer about each depends on, and what answers for some of these;
+returns the answers, [places, `relation_trees.ANSWER`], as found now or before."""
+
+
+def anew(pairs: Rows, asked: Integers, answer: Callable[[Rows], Floats]) -> Floats:  # noqa: ARG001 - the interface
+    """Answer as if nothing had been asked before: `Answers`."""
+    return answer(np.arange(len(pairs)))
 
 
 class Closeness(NamedTuple):
@@ -30,6 +40,8 @@ class Closeness(NamedTuple):
     """Takes places of pairs; returns what it says of the two texts together, [places, `relation_trees.SCORES`]."""
     kinds: Callable[[Rows], Floats]
     """Takes rows of memories; returns what it says of their sentences, [rows, `sentence_kinds.WIDTH`]."""
+    answers: Answers = anew
+    """What trees that read all this answer about pairs."""
 
 
 def candidates(reading: Reading, vectors: Matrix, profile: Rows) -> tuple[Rows, Rows]:

@@ -7,10 +7,9 @@ Not here: how memories are read (`relation_reading`), pairs whose vectors are ne
 from typing import Final
 
 import numpy as np
-import polars as pl
 from scipy import sparse
 
-from memory_pipeline.text.arrays import Floats, Rows, places
+from memory_pipeline.text.arrays import Floats, Rows
 from memory_pipeline.text.compare.relation_reading import LEAST_WEIGHT, Reading
 
 MOST_SHARED: Final = 128
@@ -86,10 +85,17 @@ def _latest(keys: sparse.csr_array, counts: Rows) -> sparse.csr_array:
 
 
 def _nearest(older: Rows, newer: Rows, similarity: Floats, most: int) -> Rows:
-    """Return the `most` nearest older memories of each newer one, [n, 2]; ties go to the later one."""
-    order = np.lexsort((-older, -np.round(similarity, _DIGITS), newer))
-    pairs = np.stack([older[order], newer[order]], axis=1)
-    numbers = pl.Series(pairs @ np.array([1, int(newer.max(initial=0)) + 1]))
-    pairs = pairs[numbers.is_first_distinct().to_numpy()]
-    nearest: Rows = pairs[places(pairs[:, 1]) < most]
-    return nearest
+    """Return the `most` nearest older memories of each newer one, [n, 2]; ties go to the later one.
+
+    The newer ones are in ascending order. Cost: a pass for each of the nearest, which takes a third of a sort.
+    """
+    left, begins = np.round(similarity, _DIGITS), np.flatnonzero(np.diff(newer, prepend=-1))
+    sizes = np.diff(begins, append=len(newer))
+    found = [np.empty((0, 2), dtype=np.int64)]
+    for _ in range(most if len(newer) else 0):
+        best = np.maximum.reduceat(left, begins)
+        latest = np.maximum.reduceat(np.where(left == np.repeat(best, sizes), older, -1), begins)
+        more = best > -np.inf
+        found.append(np.stack([latest, newer[begins]], axis=1)[more])
+        left[older == np.repeat(latest, sizes)] = -np.inf
+    return np.concatenate(found)

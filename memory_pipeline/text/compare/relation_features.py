@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 _PAIRS_AT_ONCE: Final = 20_000
 """Pairs whose features are computed at once; bounds the scratch memory."""
+_RANKS: Final = ("rank_old", "rank_new", "rank_least", "mutual", "relative_old", "relative_new")
+"""Names of the features that compare a pair with the other pairs of its statements."""
 _STATEMENT_PAIRS: Final = 8
 """Maximum number of pairs of statements compared for two long memories: those that share most."""
 
@@ -43,12 +45,17 @@ def statement_pairs(reading: Reading, older: Rows, newer: Rows) -> tuple[Rows, R
 def features(reading: Reading, older: Rows, newer: Rows) -> tuple[tuple[str, ...], Floats]:
     """Return names and values, [pairs, names], of the features of pairs of statements, by index of the older and newer.
 
-    Ranks are among the pairs given. Cost: about 10 µs per pair.
+    Ranks are among the pairs given; the values of a feature lie side by side. Cost: about 8 µs per pair.
     """
-    tables = [columns(reading, older[part], newer[part]) for part in parts(len(older))]
-    united = {name: np.concatenate([table[name] for table in tables]) for name in tables[0]}
-    united |= ranks(united["similarity"], older, newer)
-    return tuple(united), np.stack(list(united.values()), axis=1)
+    names, values = tuple[str, ...](), np.empty((0, len(older)))
+    for part in parts(len(older)):
+        found = columns(reading, older[part], newer[part])
+        if not names:
+            names, values = (*found, *_RANKS), np.empty((len(found) + len(_RANKS), len(older)))
+        for row, column in zip(values, found.values(), strict=False):
+            row[part] = column
+    values[-len(_RANKS) :] = _ranks(values[names.index("similarity")], older, newer)
+    return names, values.T
 
 
 def parts(count: int) -> list[slice]:
@@ -300,8 +307,8 @@ def _circumstances(reading: Reading, older: Rows, newer: Rows) -> dict[str, Floa
     }
 
 
-def ranks(similarity: Floats, older: Rows, newer: Rows) -> dict[str, Floats]:
-    """Return how near the two are compared with the other pairs of each."""
+def _ranks(similarity: Floats, older: Rows, newer: Rows) -> Floats:
+    """Return how near the two are compared with the other pairs of each, [`_RANKS`, pairs]."""
     ends = np.concatenate([older, newer])
     both = np.concatenate([similarity, similarity])
     order = np.lexsort((np.concatenate([newer, older]), -both, ends))
@@ -310,13 +317,6 @@ def ranks(similarity: Floats, older: Rows, newer: Rows) -> dict[str, Floats]:
     rank[order] = np.arange(len(ends)) - first
     best = np.empty(len(ends))
     best[order] = both[order][first] if len(ends) else 0.0
-    inverse, relative = 1.0 / (1.0 + rank), both / np.maximum(best, 1e-9)
-    n = len(older)
-    return {
-        "rank_old": inverse[:n],
-        "rank_new": inverse[n:],
-        "rank_least": np.minimum(inverse[:n], inverse[n:]),
-        "mutual": ((rank[:n] == 0) & (rank[n:] == 0)).astype(np.float64),
-        "relative_old": relative[:n],
-        "relative_new": relative[n:],
-    }
+    inverse, relative = np.split(1.0 / (1.0 + rank), 2), np.split(both / np.maximum(best, 1e-9), 2)
+    mutual = np.maximum(*np.split(rank, 2)) == 0
+    return np.stack([*inverse, np.minimum(*inverse), mutual, *relative])

@@ -7,6 +7,7 @@ depends on particular texts. The rule of an update is `changed_value` or `ended`
 change outright (`stated_changes`), `whole` where the reader finds that it outdates all of the older one, else `likely`.
 """
 
+import hashlib
 from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Final
@@ -15,7 +16,7 @@ import numpy as np
 import polars as pl
 
 from memory_pipeline.settings.model_files import coefficients
-from memory_pipeline.text.arrays import Floats, Marks, Rows, last_of_each, softmax
+from memory_pipeline.text.arrays import Floats, Integers, Marks, Rows, last_of_each, softmax
 from memory_pipeline.text.compare import relation_trees, set_members, stated_changes
 from memory_pipeline.text.compare.closeness import Closeness
 from memory_pipeline.text.compare.judge import ASIDE, JUDGEMENT_COLUMNS, NO_LEAST, RELATIONS, WHOLE
@@ -76,8 +77,10 @@ class ReaderModel:
         """
         pair, left, right = statement_pairs(reading, older, newer)
         names, words, best = statements_that_share_most(reading, (pair, left, right), len(older))
-        known, table = relation_trees.features(reading, older, newer, (names, words[best]), closeness.table)
-        of_pairs = relation_trees.first_probabilities(known, table)
+        if len(words) > len(best):
+            words = words.T.take(best, axis=1).T
+        known, table = relation_trees.features(reading, older, newer, (names, words), closeness.table)
+        of_pairs = relation_trees.first_probabilities(known, table, closeness.answers)
         read = relation_trees.worth_reading(of_pairs, newer)
         found, _ = relation_trees.merged(of_pairs)
         whole, aside = np.zeros(len(older)), np.zeros(len(older), dtype=np.bool_)
@@ -87,17 +90,16 @@ class ReaderModel:
             names, table = relation_trees.second_features(
                 (known, table[read]), found[read], closeness.scores(read), ends, sides
             )
-            of_pairs = relation_trees.probabilities(names, table, relation_trees.trees(relation_trees.SECOND))
+            statements = left[best[read]], right[best[read]]
+            asked = relation_trees.asked(
+                names, table, relation_trees.trees(relation_trees.SECOND), *_named(reading, ends, statements)
+            )
+            answers = closeness.answers(
+                read, asked, lambda some: _second(reading, (names, table), statements, sides, some)
+            )
+            found[read], whole[read] = answers[:, :-1], answers[:, -1]
             unsettled = [likely(side, "stance", *_UNSETTLED) for side in sides]
             aside[read] = ~unsettled[0] & unsettled[1]
-            found[read], whole[read] = relation_trees.merged(of_pairs)
-            speakers = reading.memories["speaker"]
-            others = (speakers.gather(ends[0]) != speakers.gather(ends[1])).fill_null(value=False).to_numpy()
-            of_owners = likely(sides[0], "whom", "owner") & likely(sides[1], "whom", "owner")
-            found[read[others & of_owners]] = _NOTHING
-            found[read[_keeps_condition(*sides)], _UPDATE] = 0.0
-            texts = [reading.statements["text"].gather(side[best[read]]) for side in (left, right)]
-            found[read] = _without_members(found[read], texts, sides)
         probability = np.tile(_NOTHING, (len(pair), 1))
         probability[best] = found
         _bar_of_copies(probability, reading.statements["low"], left, right)
@@ -113,6 +115,43 @@ class ReaderModel:
         )
 
 
+def _named(reading: Reading, memories: tuple[Rows, Rows], statements: tuple[Rows, Rows]) -> list[Integers]:
+    """Return numbers of each pair that stand for the texts and speakers of its memories and for its statements."""
+    hashes = reading.memories["content_hash"]
+    rows, place = np.unique(np.concatenate(memories), return_inverse=True)
+    texts = [hashlib.blake2b(text.encode(), digest_size=8).digest() for text in hashes.gather(rows)]
+    numbers = np.frombuffer(b"".join(texts), dtype="<i8")[place]
+    within = [side - reading.start[of] for side, of in zip(statements, memories, strict=True)]
+    return [*np.split(numbers, 2), *within]
+
+
+def _second(
+    reading: Reading,
+    features: tuple[tuple[str, ...], Floats],
+    statements: tuple[Rows, Rows],
+    sides: tuple[Floats, Floats],
+    some: Rows,
+) -> Floats:
+    """Return what is found of some of the pairs that are read, [some, `relation_trees.ANSWER`].
+
+    The probability of each of `RELATIONS`, and the share of an update's that it outdates all of the older memory. Takes
+    names and values of `second_features`, the older and newer statement, and what the reader says of the sentences of
+    either side, each of all pairs that are read.
+    """
+    (names, table), sides = features, (sides[0][some], sides[1][some])
+    older, newer = (side[some] for side in statements)
+    of_pairs = relation_trees.probabilities(names, table[some], relation_trees.trees(relation_trees.SECOND))
+    found, whole = relation_trees.merged(of_pairs)
+    speakers = reading.statements["speaker"].to_numpy()
+    others = (speakers[older] != speakers[newer]) & (speakers[older] >= 0) & (speakers[newer] >= 0)
+    of_owners = likely(sides[0], "whom", "owner") & likely(sides[1], "whom", "owner")
+    found[others & of_owners] = _NOTHING
+    found[_keeps_condition(*sides), _UPDATE] = 0.0
+    texts = [reading.statements["text"].gather(side) for side in (older, newer)]
+    found = _without_members(found, texts, sides)
+    return np.concatenate([found, whole[:, np.newaxis]], axis=1)
+
+
 def statements_that_share_most(
     reading: Reading, statements: tuple[Rows, Rows, Rows], count: int
 ) -> tuple[tuple[str, ...], Floats, Rows]:
@@ -123,7 +162,10 @@ def statements_that_share_most(
     """
     pair, left, right = statements
     names, words = features(reading, left, right)
-    return names, words, _best(pair, np.round(1.0 - probabilities(names, words)[:, _UNRELATED], 9), count)
+    several, related = np.bincount(pair, minlength=count)[pair] > 1, np.zeros(len(pair))
+    chosen = np.ascontiguousarray(words[several])
+    related[several] = np.round(1.0 - probabilities(names, chosen)[:, _UNRELATED], 9)
+    return names, words, _best(pair, related, count)
 
 
 def _needed(least: Mapping[str, float]) -> Floats:
