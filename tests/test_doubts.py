@@ -100,7 +100,7 @@ def test_the_older_side_of_a_possible_update_names_the_newer():
 @pytest.mark.parametrize(("linked", "shown"), [(MAY_UPDATE, "outdated_by"), (CONFLICT, "conflicts")])
 def test_a_link_too_unsure_to_be_shown_orders_an_answer_and_marks_nothing(linked, shown):
     judged = pl.DataFrame({"memory_id": ["old"], "other_id": ["new"], "confidence": [0.6]})
-    sure, unsure = (recalled(linked, judged=table) for table in (judged.with_columns(confidence=0.7), judged))
+    sure, unsure = (recalled(linked, judged=table) for table in (judged.with_columns(confidence=0.8), judged))
     assert sure["old"][shown] == ["new"]
     assert not any(row[shown] for row in unsure.values())
     assert recalled(linked, judged=judged, origin="asserted")["old"][shown] == ["new"]
