@@ -22,7 +22,7 @@ from memory_pipeline.text.lang.registry import ENGLISH
 
 Links = dict[str, list[str]]
 
-SHOWN: Final = 0.75
+SHOWN: Final = 0.7
 """Least confidence of a link that answers show. In stores that no judge has learned from nine in ten of these are true;
 of all links, which set the order of answers and are asked about, four in five (`research/README.md`)."""
 
