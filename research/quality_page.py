@@ -44,7 +44,7 @@ public.
 **Left out** means that nothing was fitted on the store or conversation that a figure is about: neither the reader, nor
 the trees that judge pairs, nor the ranking. Thresholds of links were chosen by other stores; earlier ones with an eye
 on the stores of other authors, so for links those are a little better than for unseen stores. From which confidence
-answers mark a link was chosen on the stores of both sections; of 154 further ones .93 of such marks are true. For BEAM,
+answers mark a link was chosen on the stores of both sections; of 154 further ones .92 of such marks are true. For BEAM,
 `ranking` and `changes` are fitted anew without each conversation. Brackets hold the 95 % interval of a bootstrap over
 questions: it says how certain a figure is for these texts, not for others. How much texts differ is in the next column:
 the minimum and maximum over single stores or conversations. A difference of .03 of an MRR is noise on 250 questions.
