@@ -46,17 +46,17 @@ def blocks(lake: Lake) -> dict[str, tuple[str, int]]:
 
 @pytest.mark.drill
 def test_versions_of_a_block_only_rise_even_if_it_was_empty_between(lake):
-    lake.ledger.append([happened(1, "stored", "a", content="Ada lives in Bath.", category="semantic")])
+    lake.ledger.append([happened(1, "stored", "a", content="I live in Bath.", category="semantic")])
     homes.night(lake, as_of=START + DAY, run_id="one")
-    assert blocks(lake)["user_profile"] == ("Ada lives in Bath.", 1)
+    assert blocks(lake)["user_profile"] == ("I live in Bath. (2026-03-01)", 1)
     end = START + DAY
     lake.ledger.append([happened(2, "updated", "a", at=end + timedelta(hours=1), valid_until=end.isoformat())])
     homes.night(lake, as_of=START + 2 * DAY, run_id="two")
     assert "user_profile" not in blocks(lake)
     later = START + 2 * DAY + timedelta(hours=1)
-    lake.ledger.append([happened(3, "stored", "b", at=later, content="Ada plays the flute.", category="semantic")])
+    lake.ledger.append([happened(3, "stored", "b", at=later, content="I play the flute.", category="semantic")])
     homes.night(lake, as_of=START + 3 * DAY, run_id="three")
-    assert blocks(lake)["user_profile"] == ("Ada plays the flute.", 3)
+    assert blocks(lake)["user_profile"] == ("I play the flute. (2026-03-03)", 3)
     for name, frame in rebuild.rebuild(lake, "p").items():
         assert frame.equals(lake.read(name)), name
 
