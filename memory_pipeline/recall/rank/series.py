@@ -58,7 +58,7 @@ def members(index: Index, question: Question, rows: Integers, best: Integers) ->
     are equal behind a name that the question does not name ("Ana chairs the board"). In another language than English,
     or one that is not known, they may also differ in up to `_FRAMED_WORDS` words in one place. The question names the
     same of the places (see `places`) in which they stand. Cost: about 10 µs for each of the best and for each memory
-    that may be in a series with one of them, 1 µs for each other, and 1 µs more for each of the best that is not
+    that may be in a series with one of them, 1 µs for each other, and 2 µs more for each of the best that is not
     English.
     """
     asked = set(_VALUE.findall(question.plain)) | set(_WORD.findall(question.plain))
