@@ -3,6 +3,7 @@
 Raises ValueError with file and line for anything that is not of the format.
 """
 
+import hashlib
 import json
 import re
 from collections import defaultdict
@@ -37,8 +38,12 @@ OTHERS: Final = ("d", "l", "o", "p", "t", "x", "y", "z")
 """Files of episodes in English that the trees learn from and the network does not."""
 RANKED: Final = tuple(f"{writer}{part}" for writer in "abcd" for part in "abc")
 """Files of episodes from which the trees, the ranking of notes and the sections of core memory have learned."""
-UNREAD: Final = ("k", "n", "ad", "bd", "cd", "dd")
+LATEST: Final = tuple(f"{writer}{part}" for writer in "ef" for part in "abc")
+"""Files of episodes from which the trees alone have learned."""
+UNREAD: Final = ("k", "n", "ad", "bd", "cd", "dd", "ed")
 """Files of episodes that nothing has learned from."""
+HALVES: Final = 2
+"""Networks for pairs that are trained, each on a part of the stores (`half`)."""
 MEASURED: Final = ("i", "m", "o", "q", "s", "u")
 """Files of `sentences/` that nothing learns from."""
 UNCHANGED: Final = ("quote", "hypothetical", "third", "exception")
@@ -103,18 +108,35 @@ def episodes(folder: Path = FOLDER / "episodes", *, files: Container[str] | None
     return [store for path in paths for store in _episodes(path)]
 
 
-def corrections(folder: Path = FOLDER / "corrections", *, files: Container[str]) -> list[LabelledStore]:
-    """Read the corrections of some files, ten scenarios a store: first the older notes, twelve days later the newer.
+def corrections(
+    folder: Path = FOLDER / "corrections", *, files: Container[str], at_once: int = _AT_ONCE, others: bool = True
+) -> list[LabelledStore]:
+    """Read the corrections of some files, some scenarios a store: first the older notes, twelve days later the newer.
 
     A value that comes back (`back`) is left out: the return repeats what was outdated in between.
+
+    Args:
+        folder: holds the files.
+        files: names of files.
+        at_once: scenarios that make one store.
+        others: whether the notes that nothing changes (`X`) are in it.
     """
     found = []
     for path in sorted(folder.glob("*.txt")):
         if path.stem in files:
             told = [one for one in scenarios(path) if one["kind"] != "back"]
-            parts = [told[start : start + _AT_ONCE] for start in range(0, len(told), _AT_ONCE)]
-            found += [_of_scenarios(f"corrections-{path.stem}-{place}", part) for place, part in enumerate(parts)]
+            told = told if others else [one | {"X": []} for one in told]
+            parts = [told[start : start + at_once] for start in range(0, len(told), at_once)]
+            for place, part in enumerate(parts):
+                name = f"corrections-{path.stem}-{place * at_once // _AT_ONCE}"
+                alone = "" if at_once == _AT_ONCE else f".{place}{'' if others else ' alone'}"
+                found.append(_of_scenarios(name + alone, part))
     return found
+
+
+def half(name: str) -> int:
+    """Return which of the networks for pairs has not read the store of a name: for one scenario, that of its ten."""
+    return int(hashlib.sha1(name.partition(".")[0].encode(), usedforsecurity=False).hexdigest(), 16) % HALVES
 
 
 def answers(path: Path = FOLDER / "answers.jsonl") -> dict[str, dict[str, str]]:

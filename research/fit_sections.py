@@ -22,7 +22,7 @@ import state_model
 from numpy.typing import NDArray
 from scipy.optimize import minimize
 
-from memory_pipeline.text.embed.encoder import STATE, pair_reader
+from memory_pipeline.text.embed.encoder import STATE, sentence_reader
 from memory_pipeline.text.score import sections, sentence_kinds, state_heads
 from memory_pipeline.text.score.sections import FEATURES, HEALTH, INSTRUCTION, KINDS, NOWHERE, PROJECT, SECTIONS
 
@@ -89,7 +89,7 @@ def examples(files: Sequence[str], names: Sequence[str]) -> Examples:
     """Read the labelled sentences of some files of episodes, and of `sentences/`; those about others follow as own."""
     told = corpus_files.sentences(files, names=names)
     labels = [corpus_files.words(one.labels) for one in told]
-    read = pair_reader().sentences([(one.before, one.text) for one in told]).astype(np.float64)
+    read = sentence_reader().read([(one.before, one.text) for one in told]).astype(np.float64)
     states, numbers = read[:, :STATE], sentence_kinds.probabilities(read[:, STATE:])
     of_others = np.flatnonzero([label["whom"] == "person" for label in labels])
     own = [{**labels[row], "whom": "owner"} for row in of_others]

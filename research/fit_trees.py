@@ -1,19 +1,19 @@
 """Grows the trees that judge pairs of memories, and measures them on stores left out.
 
-Run with `python research/fit_trees.py [--measure FOLDER]`, in an environment that has the package and LightGBM, after
-`train_reader.py`. The stores it learns from are the made-up ones (`research/made_up_stores`) and the
-English episodes of the corpus; those of FOLDER, in the format of `research/labelled_stores`, are only
-measured. Writes `relation_trees.npz` and `pair_trees.npz` in `memory_pipeline/models`.
+Run with `python research/fit_trees.py HALVES [--measure FOLDER]`, in an environment that has the package and LightGBM,
+after `train_pairs.py`, which writes HALVES. The stores it learns from are the made-up ones (`research/made_up_stores`)
+and the English episodes of the corpus; those of FOLDER, in the format of `research/labelled_stores`, are only measured.
+Writes `relation_trees.npz` and `pair_trees.npz` in `memory_pipeline/models`.
 
 The first trees judge all candidates; those that they leave possible are judged by second trees, which read the scores
-of the reader of pairs too, and what it says of rivals and of the sentences (`pair_context`), and learn only from stores
-that this has not read. The probability of a relation is the
+of the reader of pairs too, and what it says of rivals (`pair_context`). They learn by the scores
+of the half of the network that has not read a store. The probability of a relation is the
 share of right ones at a score (isotonic regression), where each store is scored by trees grown on others; `DENSITY`
 corrects it for stores in which less is related.
 """
 
 import argparse
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -22,7 +22,7 @@ import labelled_stores
 import lightgbm
 import numpy as np
 import polars as pl
-from corpus_files import LEARNED, OTHERS, RANKED, corrections, episodes
+from corpus_files import HALVES, LATEST, LEARNED, OTHERS, RANKED, corrections, episodes, half
 from labelled_stores import LabelledStore
 from made_up_stores import stores
 from numpy.typing import NDArray
@@ -30,12 +30,11 @@ from scipy.optimize import isotonic_regression
 
 from memory_pipeline.text.compare import alignment, closeness, relation_trees
 from memory_pipeline.text.compare.judge import RELATIONS
-from memory_pipeline.text.compare.relation_features import statement_pairs
-from memory_pipeline.text.compare.relation_model import statements_that_share_most
+from memory_pipeline.text.compare.relation_features import features, nearest_statements
 from memory_pipeline.text.compare.relation_reading import MEMORY_COLUMNS, read
 from memory_pipeline.text.compare.relation_trees import OF_PAIRS
 from memory_pipeline.text.embed.embedding import attributed
-from memory_pipeline.text.embed.encoder import encoder
+from memory_pipeline.text.embed.encoder import PairReader, encoder, pair_reader
 from memory_pipeline.text.score import core_facts
 
 OUT: Final = Path(__file__).parents[1] / "memory_pipeline" / "models"
@@ -47,10 +46,11 @@ LABELS: Final = {
     **dict.fromkeys(("weak duplicate", "duplicate"), OF_PAIRS.index("duplicate")),
     **dict.fromkeys(("weak contradiction", "contradiction"), OF_PAIRS.index("conflict")),
 }
-CORRECTED: Final = ("a", "c")
-"""Files of corrections that are learned from; `b` only measures."""
-OFTEN: Final = 4.0
-"""Weight of a pair of these for the second trees: there are few of them, and a change told outright must be seen."""
+CORRECTED: Final = ("a", "c", "d", "e", "f", "h")
+"""Files of corrections that are learned from; `b` and `g` only measure."""
+OFTEN: Final = 2.0
+"""Weight of a pair of ten of these for the second trees: a change told outright must be seen. Each scenario is a store
+by itself too: as few notes are judged as well."""
 FOLDS: Final = 5
 SETTINGS: Final = {
     "objective": "multiclass",
@@ -89,7 +89,6 @@ class Table:
     """Candidates of one store: their features and relations, and how many of each relation the store has."""
 
     name: str
-    names: tuple[str, ...]
     features: NDArray[np.float64]
     relations: NDArray[np.int64]
     """Place of the relation of each in `OF_PAIRS`."""
@@ -97,16 +96,15 @@ class Table:
     memories: int
     pairs: tuple[NDArray[np.int64], NDArray[np.int64]]
     """Row of the older and of the newer memory of each candidate."""
-    scores: Callable[[NDArray[np.int64]], NDArray[np.float64]]
-    """Takes places of candidates; returns what the reader says of the two texts."""
-    kinds: Callable[[NDArray[np.int64]], NDArray[np.float64]]
-    """Takes rows of memories; returns what the reader says of their sentences."""
+    texts: list[str]
+    """Text of each memory, as the reader reads it."""
+    reader: PairReader
     weight: float = 1.0
     """What each pair counts for in the growth of trees."""
 
 
-def tabulate(store: LabelledStore) -> Table:
-    """Return the features and relations of all candidates of a store."""
+def tabulate(store: LabelledStore, reader: PairReader | None = None) -> Table:
+    """Return the features and relations of all candidates of a store, and what reads its pairs; default: as shipped."""
     turns = store.turns.with_columns(profile_id=pl.lit(store.name), content_hash="id", since="at")
     reading = read(turns.select(MEMORY_COLUMNS.keys()).cast(pl.Schema(MEMORY_COLUMNS)))
     texts = attributed(reading.memories)
@@ -114,16 +112,14 @@ def tabulate(store: LabelledStore) -> Table:
     vectors = np.stack([one.vector for one in encoded])
     profile = np.zeros(len(texts), dtype=np.int64)
     older, newer = closeness.candidates(reading, vectors, profile)
-    statements = statement_pairs(reading, older, newer)
-    names, words, best = statements_that_share_most(reading, statements, len(older))
     tokens = [one.tokens for one in encoded]
-    aligned = alignment.aligned(tokens, older, newer)
-    near = closeness.table(vectors, profile, older, newer, aligned)
-    named, table = relation_trees.features(reading, older, newer, (names, words[best]), near)
+    near = closeness.table(vectors, profile, older, newer, alignment.aligned(tokens, older, newer))
+    words = features(reading, nearest_statements(reading, older, newer), (older, newer))
+    kinds = closeness.kinds(core_facts.read(turns["content"], turns["speaker"]))
+    table = relation_trees.features(reading, (older, newer), words, near, kinds)
     return Table(
-        *(store.name, named, table, *labelled(store, older, newer), len(turns), (older, newer)),
-        lambda places: closeness.scores(texts, older[places], newer[places]),
-        lambda rows: closeness.kinds(core_facts.read(turns["content"].gather(rows), turns["speaker"].gather(rows))),
+        *(store.name, table, *labelled(store, older, newer), len(turns), (older, newer)),
+        *(texts.to_list(), reader or pair_reader()),
     )
 
 
@@ -150,21 +146,22 @@ def second(table: Table, first: NDArray[np.float64]) -> Table:
     """
     older, newer = table.pairs
     read = relation_trees.worth_reading(first, newer)
-    known, ends = (table.names, table.features[read]), (older[read], newer[read])
+    ends = older[read], newer[read]
     by_first, _ = relation_trees.merged(first[read])
-    sides = relation_trees.both_sides(ends, table.kinds)
-    names, features = relation_trees.second_features(known, by_first, table.scores(read), ends, sides)
-    return replace(table, names=names, features=features, relations=table.relations[read], pairs=ends)
+    texts = [(table.texts[one], table.texts[other]) for one, other in zip(*ends, strict=True)]
+    scores = table.reader.read(texts).astype(np.float64).round(closeness.DIGITS)
+    found = relation_trees.second_features(table.features[read], by_first, scores, ends)
+    return replace(table, features=found, relations=table.relations[read], pairs=ends)
 
 
 def grow(tables: Sequence[Table], growth: Growth) -> dict[str, NDArray[Any]]:
     """Return trees grown on tables, as the arrays of the file, without what calibrates them."""
-    features = np.concatenate([one.features for one in tables])
+    known = np.concatenate([one.features for one in tables])
     relations = np.concatenate([one.relations for one in tables])
     weights = np.repeat([one.weight for one in tables], [len(one.relations) for one in tables])
     grown = []
     for seed in range(growth.seeds):
-        data = lightgbm.Dataset(features, relations, weight=weights)
+        data = lightgbm.Dataset(known, relations, weight=weights)
         grown.append(lightgbm.train(growth.settings | {"seed": seed}, data, growth.rounds).dump_model())
     arrays: dict[str, list[Any]] = {name: [] for name in ("roots", "feature", "threshold", "left", "right", "value")}
 
@@ -185,7 +182,7 @@ def grow(tables: Sequence[Table], growth: Growth) -> dict[str, NDArray[Any]]:
         for tree in model["tree_info"]:
             arrays["roots"].append(add(tree["tree_structure"]))
     return {name: np.array(values) for name, values in arrays.items()} | {
-        "names": np.array(" ".join(tables[0].names)),
+        "names": np.array(" ".join(relation_trees.NAMES[: known.shape[1]])),
         "known": np.tile(np.array([0.0, 1.0]), (UNRELATED, 1)),
         "share": np.tile(np.array([0.0, 1.0]), (UNRELATED, 1)),
     }
@@ -269,15 +266,20 @@ def fitted(
 def main() -> None:
     """Grow, calibrate, measure and write the trees."""
     parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("halves", type=Path, help="folder of the networks that `train_pairs.py` trained")
     parser.add_argument("--measure", type=Path, help="folder of labelled stores that are only measured")
     options = parser.parse_args()
+    halves = [PairReader(options.halves / f"{number}.npz") for number in range(HALVES)]
     told = corrections(files=CORRECTED)
-    unread = [tabulate(store) for store in (*stores.load(), *episodes(files=(*OTHERS, *RANKED)), *told)]
+    alone = [one for others in (True, False) for one in corrections(files=CORRECTED, at_once=1, others=others)]
+    learned = (*stores.load(), *episodes(files=(*OTHERS, *RANKED, *LATEST)), *told, *alone)
+    unread = [tabulate(one, halves[half(one.name)]) for one in learned]
     tables = [*unread, *(tabulate(store) for store in episodes(files=LEARNED))]
     first, by_first = fitted(tables, relation_trees.FIRST, FIRST)
     print("first trees, left out:", *figures(tables, by_first), sep="\n")
     read = [second(table, one) for table, one in zip(unread, by_first, strict=False)]
-    read[-len(told) :] = [replace(one, weight=OFTEN) for one in read[-len(told) :]]
+    often = {one.name for one in told}
+    read = [replace(one, weight=OFTEN) if one.name in often else one for one in read]
     share = sum(len(one.relations) for one in read) / sum(one.memories for one in unread)
     print(f"pairs read: {share:.2f} a memory", flush=True)
     last, by_second = fitted(read, relation_trees.SECOND, SECOND)
@@ -285,10 +287,10 @@ def main() -> None:
     if options.measure:
         others = [tabulate(store) for store in labelled_stores.load(options.measure)]
         ready = [relation_trees.loaded(one) for one in (first, last)]
-        by = [relation_trees.probabilities(one.names, one.features, ready[0]) for one in others]
+        by = [relation_trees.probabilities(one.features, ready[0]) for one in others]
         print("measured, first trees:", *figures(others, by), sep="\n")
         rest = [second(table, one) for table, one in zip(others, by, strict=True)]
-        by = [relation_trees.probabilities(one.names, one.features, ready[1]) for one in rest]
+        by = [relation_trees.probabilities(one.features, ready[1]) for one in rest]
         print("measured, second trees:", *figures(rest, by), sep="\n")
 
 

@@ -276,7 +276,8 @@ def _keeping(_: Path, pool: Executor) -> Sections:
 
 
 def _corrections(_: Path, __: Executor) -> Sections:
-    told = list(corpus_files.scenarios(corpus_files.FOLDER / "corrections" / "b.txt"))
+    files = [corpus_files.FOLDER / "corrections" / f"{name}.txt" for name in ("b", "g")]
+    told = [scenario for file in files for scenario in corpus_files.scenarios(file)]
     with tempfile.TemporaryDirectory() as home:
         counts = correction_protocol.figures(correction_protocol.measure(told, Path(home)))
     return {"corrections": quality_page.counts(counts)}

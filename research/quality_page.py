@@ -76,9 +76,10 @@ the labels 70), 15 of 22 links of repetitions, 9 of 12 contradictions, 12 of 12 
 all 4).
 """,
     "own": """
-The same figures for the 35 stores of six files of `research/corpus/episodes` which nothing has learned from: 3,400
-notes by five writers, `k` long and sparse, `n` full of repetitions in other words, contradictions, quotes, plans and
-suppositions that change nothing, `ad` to `dd` full of chains of updates and of notes that only look alike.
+The same figures for the 43 stores of seven files of `research/corpus/episodes` which nothing has learned from: 4,000
+notes by six writers, `k` long and sparse, `n` full of repetitions in other words, contradictions, quotes, plans and
+suppositions that change nothing, `ad` to `dd` full of chains of updates and of notes that only look alike, `ed` by
+eight voices.
 """,
     "read": """
 Twelve of these stores (`ad`, `cd`): a large language model read the prompts that a run with `llm_model` sends, one pair
@@ -99,9 +100,9 @@ Episodes whose notes have labels of whom a sentence is about, its kind and the h
 nothing that reads sentences has learned from. Core memory after one run; then a run at half the tokens.
 """,
     "corrections": """
-A hundred scenarios, each in a profile of its own: an older note, a night, a correction, change, quote, supposition or
-exception in wordings that nothing has learned from (`corrections/b`), another night, the first transcript imported once
-more, a third night. Counted is whether the note that holds comes first in an answer.
+220 scenarios by two writers, each in a profile of its own: an older note, a night, a correction, change, quote,
+supposition or exception in wordings that nothing has learned from (`corrections/b` and `g`), another night, the first
+transcript imported once more, a third night. Counted is whether the note that holds comes first in an answer.
 """,
     "talks": """
 Four LoCoMo and eight BEAM conversations. Questions are asked a day after the last turn, all of them that have evidence;

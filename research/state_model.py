@@ -13,14 +13,14 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize
 from scipy.special import expit
 
-from memory_pipeline.text.embed.encoder import STATE, pair_reader
+from memory_pipeline.text.embed.encoder import STATE, sentence_reader
 
 Floats = NDArray[np.float64]
 
 
 def states(sentences: Sequence[tuple[str, str]]) -> Floats:
     """Return what the reader holds of sentences, each after the text before it, [sentences, `STATE`]."""
-    return pair_reader().sentences(sentences)[:, :STATE].astype(np.float64)
+    return sentence_reader().read(sentences)[:, :STATE].astype(np.float64)
 
 
 def fit(given: Floats, true: Floats, counts: Floats, *, ridge: float) -> tuple[Floats, float]:

@@ -2,8 +2,8 @@
 
 Run with `python research/train_reader.py FOLDER [--epochs N] [--situations N] [--start FILE [--fixed N] [--mean]]
 [--rate X] [--labels NAME]`, in an environment that has the package, PyTorch and Transformers; FOLDER holds
-all-MiniLM-L6-v2 as its authors publish it. Writes `memory_pipeline/models/reader/pairs.npz`. The word table stays as it
-is, so that the package ships one.
+all-MiniLM-L6-v2 as its authors publish it. Writes `memory_pipeline/models/reader/sentences.npz`, which reads sentences;
+`train_pairs.py` begins with it. The word table stays as it is, so that the package ships one.
 
 Each note is paired with the fact of its situation. Repeats of the fact stand for it in some pairs, and facts of other
 situations give pairs that have nothing in common. Episodes give their labelled pairs, and for each note the nearest
@@ -29,7 +29,7 @@ from memory_pipeline.text.embed.embedding import attributed
 from memory_pipeline.text.embed.encoder import MOST_OF_PAIR, ReaderEmbedder
 from memory_pipeline.text.score.sentence_kinds import GROUPS
 
-OUT: Final = Path(__file__).parents[1] / "memory_pipeline" / "models" / "reader" / "pairs.npz"
+OUT: Final = Path(__file__).parents[1] / "memory_pipeline" / "models" / "reader" / "sentences.npz"
 RELATION: Final = {"update": 0, "partial": 4, "repeat": 1, "conflict": 2, "none": 3}
 OF_STORES: Final = {"update": 0, "weak update": 4, "duplicate": 1, "contradiction": 2, "lookalike": 3}
 NEAREST: Final = 4
@@ -287,14 +287,15 @@ def mean(model: Model, path: Path) -> None:
     )
 
 
-def store(model: Model) -> None:
-    """Write the model, without its word table."""
+def store(model: Model, path: Path = OUT, *, heads: Sequence[str] = ("head", "labels")) -> None:
+    """Write the model, without its word table, and some of its linear layers."""
     weights = {name: value.detach().numpy() for name, value in model.encoder.state_dict().items()}
     arrays = network(weights)
-    for name, layer in (("head", model.head), ("labels", model.labels)):
+    for name in heads:
+        layer = getattr(model, name)
         of_layer = {part: value.detach().numpy() for part, value in layer.state_dict().items()}
         arrays |= {name: of_layer["weight"].T.astype(np.float32), f"{name}.offset": of_layer["bias"].astype(np.float32)}
-    np.savez_compressed(OUT, **arrays)
+    np.savez_compressed(path, **arrays)
 
 
 def main() -> None:

@@ -15,9 +15,9 @@ from threading import Lock
 import numpy as np
 
 from memory_pipeline.text.embed import encoder
-from memory_pipeline.text.embed.encoder import DIMENSION, Encoder, PairReader, Read, Tokens
+from memory_pipeline.text.embed.encoder import DIMENSION, Encoder, PairReader, Read, SentenceReader, Tokens
 
-READ, READ_PAIRS, SENTENCES = Encoder.read, PairReader.read, PairReader.sentences
+READ, READ_PAIRS, READ_SENTENCES = Encoder.read, PairReader.read, SentenceReader.read
 """The readers themselves."""
 FOLDER = Path(__file__).parents[1] / ".pytest_cache" / "readings"
 STARTED = str(Path(__file__).with_name("started"))
@@ -49,9 +49,10 @@ def keep():
 
     _load_late(Encoder)
     _load_late(PairReader)
+    _load_late(SentenceReader)
     Encoder.read = read
     PairReader.read = rows(pairs, READ_PAIRS)
-    PairReader.sentences = rows(sentences, SENTENCES)
+    SentenceReader.read = rows(sentences, READ_SENTENCES)
 
 
 def _load_late(reader):

@@ -1,4 +1,4 @@
-"""What the second trees read beside the scores of a pair."""
+"""What the trees read of the sentences of a pair, and the second trees beside its scores."""
 
 import numpy as np
 import polars as pl
@@ -6,19 +6,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory_pipeline.text.compare import closeness, pair_context
+from memory_pipeline.text.compare import closeness, pair_context, sentence_sides
 from memory_pipeline.text.compare.judge import RELATIONS
-from memory_pipeline.text.score import core_facts, sentence_kinds
+from memory_pipeline.text.score import core_facts
 
 UPDATE = RELATIONS.index("update")
 
 
-def read(scores, older, newer, kinds=None):
-    count = len(older)
-    first = np.full((count, len(RELATIONS)), 1 / len(RELATIONS))
-    unread = np.zeros((count, sentence_kinds.WIDTH))
-    sides = kinds or (unread, unread)
-    return pair_context.features(first, np.array(scores, dtype=float), (np.array(older), np.array(newer)), sides)
+def read(scores, older, newer):
+    first = np.full((len(older), len(RELATIONS)), 1 / len(RELATIONS))
+    return pair_context.features(first, np.array(scores, dtype=float), (np.array(older), np.array(newer)))
 
 
 def column(table, name):
@@ -44,10 +41,10 @@ def test_a_rival_is_the_likeliest_other_pair_of_the_same_memory(pairs):
 
 def test_a_question_and_a_fact_are_of_other_kinds():
     texts = pl.Series(["What does the barn cost?", "User pays 310 pounds a month for the barn."])
-    asks, states = closeness.kinds(core_facts.read(texts))
-    table = read(np.zeros((2, 4)), [0, 1], [1, 2], (np.stack([states, states]), np.stack([asks, states])))
-    assert column(table, "newer_question")[0] > 0.5 > column(table, "newer_question")[1]
-    assert column(table, "same_kind")[0] < column(table, "same_kind")[1]
+    table = sentence_sides.features(closeness.kinds(core_facts.read(texts)), np.array([1, 1]), np.array([0, 1]))
+    asked, same = (table[:, sentence_sides.NAMES.index(name)] for name in ("newer_question", "same_kind"))
+    assert asked[0] > 0.5 > asked[1]
+    assert same[0] < same[1]
 
 
 def test_of_several_sentences_the_mean_counts_and_of_none_nothing():

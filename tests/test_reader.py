@@ -24,8 +24,10 @@ from memory_pipeline.text.embed.encoder import (
     MOST_TOKENS,
     Encoder,
     PairReader,
+    SentenceReader,
     encoder,
     pair_reader,
+    sentence_reader,
 )
 from memory_pipeline.text.score import core_facts, sentence_kinds
 
@@ -42,7 +44,8 @@ TEXTS = (
 SHIPPED = {
     "encoder.npz": "9e7dfaa25d1399d74a98a547da301cf38531b1e1545446b3446f700933f299f9",
     "tokenizer.json": "be50c3628f2bf5bb5e3a7f17b1f74611b2561a3a27eeab05e5aa30f411572037",
-    "pairs.npz": "34c651d14b27dd2a8fb05e92a99cf92663c7151c9d99fa0d341e03550d0f9ee7",
+    "pairs.npz": "799081eeb24b1af139554fc71a3159d602a64c889ec041370190bada8e23c436",
+    "sentences.npz": "34c651d14b27dd2a8fb05e92a99cf92663c7151c9d99fa0d341e03550d0f9ee7",
 }
 
 
@@ -52,7 +55,7 @@ def anew():
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Encoder, "read", readings.READ)
         patch.setattr(PairReader, "read", readings.READ_PAIRS)
-        patch.setattr(PairReader, "sentences", readings.SENTENCES)
+        patch.setattr(SentenceReader, "read", readings.READ_SENTENCES)
         patch.setattr("memory_pipeline.text.embed.encoder._KEPT", 0)
         yield
 
@@ -80,7 +83,7 @@ def alone_texts():
 
 @cache
 def alone_pairs(kind):
-    return np.concatenate([getattr(pair_reader(), kind)([pair]) for pair in pairwise(TEXTS)])
+    return np.concatenate([kind().read([pair]) for pair in pairwise(TEXTS)])
 
 
 @examples(2)
@@ -97,8 +100,8 @@ def test_what_is_read_of_a_text_depends_neither_on_order_nor_on_its_batch(order,
 @given(st.permutations(range(len(TEXTS) - 1)), st.integers(1, len(TEXTS) - 1))
 def test_what_is_read_of_a_pair_depends_neither_on_order_nor_on_its_batch(order, size):
     pairs = list(pairwise(TEXTS))
-    for kind in ("read", "sentences"):
-        read, alone = getattr(pair_reader(), kind), alone_pairs(kind)
+    for kind in (pair_reader, sentence_reader):
+        read, alone = kind().read, alone_pairs(kind)
         for start in range(0, len(order), size):
             part = order[start : start + size]
             assert np.array_equal(read([pairs[place] for place in part]), alone[part])

@@ -62,10 +62,10 @@ def test_each_pair_reaches_the_leaves_that_its_features_lead_to(seed):
     )
     expected = np.exp(sums) / np.exp(sums).sum(axis=1, keepdims=True)
     assert relation_trees.scores(np.ascontiguousarray(rows.T), grown) == pytest.approx(expected)
-    probability = relation_trees.probabilities(grown.names, rows, grown)
+    probability = relation_trees.probabilities(rows, grown)
     assert probability.sum(axis=1) == pytest.approx(1)
     assert (probability >= 0).all()
-    first = relation_trees.first_probabilities(grown.names, rows)
+    first = relation_trees.first_probabilities(rows)
     assert first.sum(axis=1) == pytest.approx(1)
     assert (np.isclose(first, probability).all(axis=1) | (1 - first[:, -1] < relation_trees.POSSIBLE)).all()
 
@@ -79,7 +79,7 @@ def test_a_higher_score_is_never_less_sure():
 
 def test_a_feature_that_nothing_computes_is_named():
     with pytest.raises(ValueError, match=r"the trees read .*log_days"):
-        relation_trees.first_probabilities(("shared",), np.zeros((1, 1)))
+        relation_trees.first_probabilities(np.zeros((1, 1)))
 
 
 def compared(**kept):

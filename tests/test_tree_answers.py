@@ -112,28 +112,28 @@ def test_only_what_is_not_known_is_asked_and_each_profile_keeps_its_own():
 def test_an_answer_does_not_depend_on_the_other_pairs(seed):
     grown = relation_trees.trees()
     rows = spread(grown, 9, seed)
-    together = relation_trees.first_probabilities(grown.names, rows)
-    alone = [relation_trees.first_probabilities(grown.names, rows[[place]])[0] for place in range(len(rows))]
+    together = relation_trees.first_probabilities(rows)
+    alone = [relation_trees.first_probabilities(rows[[place]])[0] for place in range(len(rows))]
     assert np.array_equal(together, alone)
-    whole = relation_trees.probabilities(grown.names, rows, grown)
-    assert np.array_equal(whole[3:5], relation_trees.probabilities(grown.names, rows[3:5], grown))
+    whole = relation_trees.probabilities(rows, grown)
+    assert np.array_equal(whole[3:5], relation_trees.probabilities(rows[3:5], grown))
 
 
 def test_features_are_the_same_to_the_trees_until_one_passes_a_threshold():
     grown = relation_trees.trees(relation_trees.SECOND)
     row, other = spread(grown, 1), np.array([4])
-    asked = relation_trees.asked(grown.names, row, grown, other)
+    asked = relation_trees.asked(row, grown, other)
     feature = int(np.argmax([len(of) for of in grown.tests.thresholds]))
     thresholds = grown.tests.thresholds[feature]
     here = int(np.searchsorted(thresholds, row[0, feature]).clip(1, len(thresholds) - 1))
     row[0, feature] = thresholds[here]
-    within = relation_trees.asked(grown.names, row, grown, other)
+    within = relation_trees.asked(row, grown, other)
     beyond = row.copy()
     beyond[0, feature] = np.nextafter(thresholds[here], np.inf)
     row[0, feature] = np.nextafter(thresholds[here - 1], np.inf)
-    assert relation_trees.asked(grown.names, row, grown, other) == within
-    assert relation_trees.asked(grown.names, beyond, grown, other) != within
-    assert relation_trees.asked(grown.names, row, grown, other + 1) != within
+    assert relation_trees.asked(row, grown, other) == within
+    assert relation_trees.asked(beyond, grown, other) != within
+    assert relation_trees.asked(row, grown, other + 1) != within
     assert len(asked) == 1
 
 

@@ -315,10 +315,8 @@ def _closeness(
         chosen = older[places], newer[places]
         return readings.of(encoder.PAIRS, *chosen, partial(closeness.scores, texts), len(relation_trees.SCORES))
 
-    def kinds(rows: Rows) -> Floats:
-        return closeness.kinds(core_sentences.numbers(points[rows], sentences))
-
     aligned = readings.of(alignment.MODEL, older, newer, align, len(alignment.NAMES))
+    kinds = closeness.kinds(core_sentences.numbers(points, sentences))
     return Closeness(closeness.table(vectors, profile, older, newer, aligned), score, kinds)
 
 

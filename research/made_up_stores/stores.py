@@ -5,7 +5,7 @@ memories follow after ` <- `: `update`, `partial` (an update of a part only), `d
 which is right), `lookalike` (both are true and neither replaces the other), each with an ID. A question is a line
 `? TYPE DAY TEXT <- GOLD not STALE`: groups of memories that answer it, alternatives of a group joined by `|`, or
 `none`; then the outdated ones. The first line says what the store is. Not here: what is fitted on them
-(`fit_relations`, `fit_changes`).
+(`fit_trees`, `fit_changes`).
 """
 
 import re

@@ -8,7 +8,6 @@ memory is judged once while its text is the same. Not here: what a run compares
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
 from typing import Final, TypeVar
 
 import numpy as np
@@ -148,8 +147,8 @@ class FirstReading:
             return FOUND.to_frame()
         older, newer = np.minimum(others, own), np.maximum(others, own)
         reading = relation_reading.read(points.select(list(relation_reading.MEMORY_COLUMNS)))
-        kinds = partial(self._kinds_of, reading.memories)
-        near = closeness.of_few(reading, older, newer, kinds)
+        numbers = core_sentences.numbers(reading.memories, self._sentences_of(reading.memories))
+        near = closeness.of_few(reading, older, newer, numbers)
         judged = JUDGES[self._policy.judge].judge(reading, older, newer, closeness=near, least=_LEAST)
         related = (pl.col("relation") != "unrelated") | (pl.col("rule") == ASIDE)
         found = judged.with_columns(older=older, newer=newer).filter(related)
@@ -169,11 +168,6 @@ class FirstReading:
             for name, side in (("memory_id", "older"), ("other_id", "newer"))
         }
         return found.with_columns(**named).select(FOUND.names())
-
-    def _kinds_of(self, memories: pl.DataFrame, rows: Rows) -> Floats:
-        """Return what the reader says of the sentences of some memories (see `closeness.kinds`)."""
-        some = memories[rows]
-        return closeness.kinds(core_sentences.numbers(some, self._sentences_of(some)))
 
     def _sentences_of(self, memories: pl.DataFrame) -> pl.DataFrame:
         """Return table `core_sentences` of the texts of some memories: as read before, by a run or here, else read."""

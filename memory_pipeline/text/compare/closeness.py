@@ -35,11 +35,11 @@ class Closeness(NamedTuple):
     """What the reader says of pairs of memories."""
 
     table: Floats
-    """[pairs, `relation_trees.CLOSENESS`]"""
+    """[pairs, `rivals.NAMES` and `alignment.NAMES`]"""
     scores: Callable[[Rows], Floats]
     """Takes places of pairs; returns what it says of the two texts together, [places, `relation_trees.SCORES`]."""
-    kinds: Callable[[Rows], Floats]
-    """Takes rows of memories; returns what it says of their sentences, [rows, `sentence_kinds.WIDTH`]."""
+    kinds: Floats
+    """What it says of the sentences of all memories, [memories, `sentence_kinds.WIDTH`]."""
     answers: Answers = anew
     """What trees that read all this answer about pairs."""
 
@@ -71,14 +71,14 @@ def kinds(numbers: pl.Series) -> Floats:
 
 
 def table(vectors: Matrix, profile: Rows, older: Rows, newer: Rows, aligned: Floats) -> Floats:
-    """Return all that the vectors say of pairs, [pairs, `relation_trees.CLOSENESS`]."""
+    """Return all that the vectors say of pairs, [pairs, `rivals.NAMES` and `alignment.NAMES`]."""
     return np.concatenate([rivals.features(vectors, profile, older, newer), aligned], axis=1)
 
 
-def of_few(reading: Reading, older: Rows, newer: Rows, kinds_of: Callable[[Rows], Floats]) -> Closeness:
+def of_few(reading: Reading, older: Rows, newer: Rows, numbers: pl.Series) -> Closeness:
     """Return what the reader says of pairs of a few memories of one profile, as if there were no others.
 
-    `kinds_of` takes rows of memories and returns their kinds. Cost: 10 ms per memory, and 20 ms per pair whose scores
+    `numbers` is what `core_facts.read` returns for them. Cost: 10 ms per memory, and 20 ms per pair whose scores
     are asked for.
     """
     read_of = attributed(reading.memories)
@@ -86,4 +86,4 @@ def of_few(reading: Reading, older: Rows, newer: Rows, kinds_of: Callable[[Rows]
     aligned = alignment.aligned([one.tokens for one in read], older, newer)
     vectors, profile = np.stack([one.vector for one in read]), np.zeros(len(read), dtype=np.int64)
     near = table(vectors, profile, older, newer, aligned)
-    return Closeness(near, lambda places: scores(read_of, older[places], newer[places]), kinds_of)
+    return Closeness(near, lambda places: scores(read_of, older[places], newer[places]), kinds(numbers))

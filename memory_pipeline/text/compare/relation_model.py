@@ -1,27 +1,23 @@
-"""The judge by boosted trees that read words and vectors.
+"""The judge by boosted trees that read words, vectors and sentences.
 
-Of two memories those statements are compared that a linear model of words finds likeliest to be related: its
-probability is the softmax of four linear scores over `relation_features`; the weights were fitted on synthetic stores
-(`research/fit_relations.py`) and are in `models/relations.toml`. Not here: the trees (`relation_trees`). Nothing
-depends on particular texts. The rule of an update is `changed_value` or `ended` where the newer memory states the
-change outright (`stated_changes`), `whole` where the reader finds that it outdates all of the older one, else `likely`.
+Not here: the trees (`relation_trees`). Nothing depends on particular texts. The rule of an update is `changed_value` or
+`ended` where the newer memory states the change outright (`stated_changes`), `whole` where the reader finds that it
+outdates all of the older one, else `likely`.
 """
 
 import hashlib
 from collections.abc import Mapping, Sequence
-from functools import cache
 from typing import Final
 
 import numpy as np
 import polars as pl
 
-from memory_pipeline.settings.model_files import coefficients
-from memory_pipeline.text.arrays import Floats, Integers, Marks, Rows, last_of_each, softmax
+from memory_pipeline.text.arrays import Floats, Integers, Marks, Rows
 from memory_pipeline.text.compare import relation_trees, set_members, stated_changes
 from memory_pipeline.text.compare.closeness import Closeness
 from memory_pipeline.text.compare.judge import ASIDE, JUDGEMENT_COLUMNS, NO_LEAST, RELATIONS, WHOLE
 from memory_pipeline.text.compare.nearest_sentences import nearest_sentences
-from memory_pipeline.text.compare.relation_features import features, statement_pairs
+from memory_pipeline.text.compare.relation_features import features, nearest_statements
 from memory_pipeline.text.compare.relation_reading import Reading
 from memory_pipeline.text.parse.tokens import fold, occurrences
 from memory_pipeline.text.score import sentence_kinds
@@ -75,38 +71,29 @@ class ReaderModel:
 
         Cost: about 0.2 ms per pair of short memories, and what it costs to read two pairs of each newer memory.
         """
-        pair, left, right = statement_pairs(reading, older, newer)
-        names, words, best = statements_that_share_most(reading, (pair, left, right), len(older))
-        if len(words) > len(best):
-            words = words.T.take(best, axis=1).T
-        known, table = relation_trees.features(reading, older, newer, (names, words), closeness.table)
-        of_pairs = relation_trees.first_probabilities(known, table, closeness.answers)
+        statements = nearest_statements(reading, older, newer)
+        words = features(reading, statements, (older, newer))
+        known = relation_trees.features(reading, (older, newer), words, closeness.table, closeness.kinds)
+        of_pairs = relation_trees.first_probabilities(known, closeness.answers)
         read = relation_trees.worth_reading(of_pairs, newer)
-        found, _ = relation_trees.merged(of_pairs)
+        probability, _ = relation_trees.merged(of_pairs)
         whole, aside = np.zeros(len(older)), np.zeros(len(older), dtype=np.bool_)
         if len(read):
-            ends = older[read], newer[read]
-            sides = relation_trees.both_sides(ends, closeness.kinds)
-            names, table = relation_trees.second_features(
-                (known, table[read]), found[read], closeness.scores(read), ends, sides
-            )
-            statements = left[best[read]], right[best[read]]
+            ends, parts = (older[read], newer[read]), (statements[0][read], statements[1][read])
+            table = relation_trees.second_features(known[read], probability[read], closeness.scores(read), ends)
             asked = relation_trees.asked(
-                names, table, relation_trees.trees(relation_trees.SECOND), *_named(reading, ends, statements)
+                table, relation_trees.trees(relation_trees.SECOND), *_named(reading, ends, parts)
             )
-            answers = closeness.answers(
-                read, asked, lambda some: _second(reading, (names, table), statements, sides, some)
-            )
-            found[read], whole[read] = answers[:, :-1], answers[:, -1]
+            sides = closeness.kinds[ends[0]], closeness.kinds[ends[1]]
+            answers = closeness.answers(read, asked, lambda some: _second(reading, table, parts, sides, some))
+            probability[read], whole[read] = answers[:, :-1], answers[:, -1]
             unsettled = [likely(side, "stance", *_UNSETTLED) for side in sides]
             aside[read] = ~unsettled[0] & unsettled[1]
-        probability = np.tile(_NOTHING, (len(pair), 1))
-        probability[best] = found
-        _bar_of_copies(probability, reading.statements["low"], left, right)
+        _bar_of_copies(probability, reading.statements["low"], *statements)
         return _judged(
             reading,
             (older, newer),
-            (pair, left, right),
+            statements,
             probability,
             _needed(least),
             stated_changes.find(reading.memories, older, newer),
@@ -126,21 +113,17 @@ def _named(reading: Reading, memories: tuple[Rows, Rows], statements: tuple[Rows
 
 
 def _second(
-    reading: Reading,
-    features: tuple[tuple[str, ...], Floats],
-    statements: tuple[Rows, Rows],
-    sides: tuple[Floats, Floats],
-    some: Rows,
+    reading: Reading, table: Floats, statements: tuple[Rows, Rows], sides: tuple[Floats, Floats], some: Rows
 ) -> Floats:
     """Return what is found of some of the pairs that are read, [some, `relation_trees.ANSWER`].
 
     The probability of each of `RELATIONS`, and the share of an update's that it outdates all of the older memory. Takes
-    names and values of `second_features`, the older and newer statement, and what the reader says of the sentences of
-    either side, each of all pairs that are read.
+    the features of the second trees, the older and newer statement, and what the reader says of the sentences of either
+    side, each of all pairs that are read.
     """
-    (names, table), sides = features, (sides[0][some], sides[1][some])
+    sides = sides[0][some], sides[1][some]
     older, newer = (side[some] for side in statements)
-    of_pairs = relation_trees.probabilities(names, table[some], relation_trees.trees(relation_trees.SECOND))
+    of_pairs = relation_trees.probabilities(table[some], relation_trees.trees(relation_trees.SECOND))
     found, whole = relation_trees.merged(of_pairs)
     speakers = reading.statements["speaker"].to_numpy()
     others = (speakers[older] != speakers[newer]) & (speakers[older] >= 0) & (speakers[newer] >= 0)
@@ -152,36 +135,15 @@ def _second(
     return np.concatenate([found, whole[:, np.newaxis]], axis=1)
 
 
-def statements_that_share_most(
-    reading: Reading, statements: tuple[Rows, Rows, Rows], count: int
-) -> tuple[tuple[str, ...], Floats, Rows]:
-    """Return names and values of `relation_features` of pairs of statements, and the row of the best of each pair.
-
-    The best are the likeliest to be related by the linear model; the statements are those of `statement_pairs`, `count`
-    is the number of pairs of memories.
-    """
-    pair, left, right = statements
-    names, words = features(reading, left, right)
-    several, related = np.bincount(pair, minlength=count)[pair] > 1, np.zeros(len(pair))
-    chosen = np.ascontiguousarray(words[several])
-    related[several] = np.round(1.0 - probabilities(names, chosen)[:, _UNRELATED], 9)
-    return names, words, _best(pair, related, count)
-
-
 def _needed(least: Mapping[str, float]) -> Floats:
     """Return the minimum confidence of each relation except `unrelated`."""
     return np.array([max(least.get(name, 0.0), LEAST_CONFIDENCE) for name in RELATIONS[:_UNRELATED]])
 
 
-def _best(pair: Rows, value: Floats, count: int) -> Rows:
-    """Return the row of the highest value of each pair; of equal ones the last."""
-    return last_of_each(pair, np.lexsort((np.arange(len(pair)), value, pair)), count)
-
-
 def _judged(
     reading: Reading,
     memories: tuple[Rows, Rows],
-    statements: tuple[Rows, Rows, Rows],
+    statements: tuple[Rows, Rows],
     probability: Floats,
     needed: Floats,
     stated: pl.DataFrame,
@@ -189,21 +151,19 @@ def _judged(
     whole: Floats,
     aside: Marks,
 ) -> pl.DataFrame:
-    """Return the judgement of each pair of memories, from the probabilities of its pairs of statements.
+    """Return the judgement of each pair of memories, from the probability of each relation, [pairs, relations].
 
-    Takes the older and newer memory of each pair, its statements (see `statement_pairs`) with their probabilities,
-    [pairs of statements, relations], the minimum confidence of each relation, what `stated_changes` finds, the share of
-    the probability of an update that it outdates all of the older memory (`whole`), and whether the newer one only
-    plans, supposes, reports or asks (`aside`).
+    Takes the older and newer memory of each pair, its statements (see `nearest_statements`), the minimum confidence of
+    each relation, what `stated_changes` finds, the share of the probability of an update that it outdates all of the
+    older memory (`whole`), and whether the newer one only plans, supposes, reports or asks (`aside`).
     """
-    (older, _), (pair, left, right) = memories, statements
-    related = 1.0 - probability[:, _UNRELATED]
-    best = _best(pair, related, len(older))
-    relation = probability[best][:, :_UNRELATED].argmax(axis=1)
+    (older, _), (left, right) = memories, statements
+    relation = probability[:, :_UNRELATED].argmax(axis=1)
     # Nothing in two texts tells whether a second value is the newer one or contradicts the first: they differ anyway.
     other = np.select([relation == _UPDATE, relation == _CONFLICT], [_CONFLICT, _UPDATE], _UNRELATED)
-    differing = np.where(other == _UNRELATED, 0.0, probability[best, other])
-    confidence = np.minimum(probability[best, relation] + differing, 1.0)
+    every = np.arange(len(older))
+    differing = np.where(other == _UNRELATED, 0.0, probability[every, other])
+    confidence = np.minimum(probability[every, relation] + differing, 1.0)
     rule = np.full(len(older), "likely", dtype="<U13")
     rule[(relation == _UPDATE) & (whole >= _WHOLE)] = WHOLE
     place, kind = stated["pair"].to_numpy(), stated["kind"].to_numpy()
@@ -216,8 +176,8 @@ def _judged(
         {
             "index": confident,
             "relation": pl.Series(RELATIONS).gather(relation[confident]),
-            "older": texts.gather(left[best[confident]]),
-            "newer": texts.gather(right[best[confident]]),
+            "older": texts.gather(left[confident]),
+            "newer": texts.gather(right[confident]),
             "whole": reading.memories["content"].gather(older[confident]),
         }
     ).join(stated.select("ended", "by", index="pair"), on="index", how="left", maintain_order="left")
@@ -225,9 +185,7 @@ def _judged(
     judged = described.with_columns(
         index=confident, confidence=confidence[confident].round(6), rule=pl.Series(rule[confident], dtype=pl.String)
     )
-    everything = pl.DataFrame({"index": np.arange(len(older))}).join(
-        judged, on="index", how="left", maintain_order="left"
-    )
+    everything = pl.DataFrame({"index": every}).join(judged, on="index", how="left", maintain_order="left")
     unrelated = 1.0 - confidence
     beside = pl.lit(pl.Series(aside))
     return everything.select(
@@ -278,20 +236,6 @@ def _bar_of_copies(probability: Floats, low: pl.Series, left: Rows, right: Rows)
     rows = np.flatnonzero(probability[:, changes].max(axis=1, initial=0.0))
     same = rows[(low.gather(left[rows]) == low.gather(right[rows])).to_numpy()]
     probability[np.ix_(same, changes)] = 0.0
-
-
-def probabilities(names: tuple[str, ...], table: Floats) -> Floats:
-    """Return the probability of each of `RELATIONS`, [pairs, relations], from `features`."""
-    weights, offsets = _weights(names)
-    return softmax(np.einsum("ij,jk->ik", table, weights) + offsets)
-
-
-@cache
-def _weights(names: tuple[str, ...]) -> tuple[Floats, Floats]:
-    """Return [features, relations] and [relations]: the fitted weights and offsets."""
-    fitted = coefficients("relations")
-    weights = np.array([[fitted[f"{relation}.{name}"] for relation in RELATIONS] for name in names])
-    return weights, np.array([fitted[f"{relation}.offset"] for relation in RELATIONS])
 
 
 def _described(pairs: pl.DataFrame) -> pl.DataFrame:

@@ -1,14 +1,14 @@
 """The trees that judge pairs of memories, and the features they read.
 
 Boosted trees (Friedman 2001) over what two memories share in words (`relation_features`), how near their vectors are
-among all others (`rivals`), and how their tokens align (`alignment`). Pairs that these leave possible are judged by
-second trees, which also read what the reader says of the two texts together, of rival pairs, and of both sentences
-(`pair_context`). Both were grown on made-up memories
+among all others (`rivals`), how their tokens align (`alignment`), and what kinds of sentences they are
+(`sentence_sides`). Pairs that these leave possible are judged by second trees, which also read what the reader says of
+the two texts together, and of rival pairs (`pair_context`). Both were grown on made-up memories
 (`research/fit_trees.py`) and are kept as plain arrays in `models/`. Not here: what follows from a probability
 (`relation_model`).
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import cache
 from importlib import resources
 from typing import Final, NamedTuple
@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memory_pipeline.text.arrays import Floats, Integers, Rows, fingerprints, places, softmax
-from memory_pipeline.text.compare import alignment, pair_context, rivals
+from memory_pipeline.text.compare import alignment, pair_context, relation_features, rivals, sentence_sides
 from memory_pipeline.text.compare.closeness import Answers, anew
 from memory_pipeline.text.compare.judge import RELATIONS
 from memory_pipeline.text.compare.relation_reading import Reading
@@ -25,7 +25,7 @@ from memory_pipeline.text.compare.relation_reading import Reading
 FIRST: Final = "relation_trees"
 SECOND: Final = "pair_trees"
 """Names of the two models."""
-POSSIBLE: Final = 0.03
+POSSIBLE: Final = 0.018
 """Probability of any relation, by the first trees, from which a pair may be read."""
 MOST_READ: Final = 3
 """Maximum number of pairs that are read of each newer memory: what it changes may have been said more than once."""
@@ -35,11 +35,12 @@ OF_PAIRS: Final = (*RELATIONS[:-1], PARTIAL, RELATIONS[-1])
 """What the trees tell apart."""
 SCORES: Final = tuple(f"reader_{relation}" for relation in (*RELATIONS, PARTIAL))
 """Names of the features that only the second trees read (`encoder.PairReader`)."""
-CLOSENESS: Final = (*rivals.NAMES, *alignment.NAMES)
-"""Names of the features that come from the reader's vectors."""
+_OWN: Final = ("log_days", "same_speaker", "same_session", "log_length_old", "log_length_new")
+_OF_FIRST: Final = (*relation_features.NAMES, *_OWN, *rivals.NAMES, *alignment.NAMES, *sentence_sides.NAMES)
+NAMES: Final = (*_OF_FIRST, *SCORES, *pair_context.NAMES)
+"""Names of the features of the second trees; those of the first come first."""
 ANSWER: Final = len(OF_PAIRS)
 """Numbers of an answer about a pair."""
-_OWN: Final = ("log_days", "same_speaker", "same_session", "log_length_old", "log_length_new", "log_statement_pairs")
 _DIGITS: Final = 6
 """Decimals of a feature: which other profiles are judged beside one changes the order of its sums, and nothing else."""
 _AT_ONCE: Final = 128
@@ -47,9 +48,9 @@ _AT_ONCE: Final = 128
 _SIEVE: Final = 225
 """The first of the trees, which see of most pairs that they are unrelated."""
 _UNLIKELY: Final = 0.36
-"""Share of all relations by these trees below which a pair goes through no more of them. Of 65,943 pairs of 89 stores
-all trees leave .128 possible (`POSSIBLE`), of which 5 in 10,000 have less than that; .32 of all have as much."""
-_AT_MOST: Final = 0.0063
+"""Share of all relations by these trees below which a pair goes through no more of them. Of 71,150 pairs of 97 stores
+all trees leave .115 possible (`POSSIBLE`), of which one in 1,000 has less than that; .32 of all have as much."""
+_AT_MOST: Final = 0.0034
 """Mean probability of any relation, by all trees, of pairs with about that share."""
 _DAY: Final = 86_400_000_000
 """Microseconds."""
@@ -118,58 +119,36 @@ def loaded(stored: dict[str, NDArray[np.generic]]) -> Trees:
     return Trees(names=tuple(str(stored["names"]).split()), **arrays, tests=_tests(*nodes))  # type: ignore[arg-type]
 
 
-def features(
-    reading: Reading, older: Rows, newer: Rows, words: tuple[tuple[str, ...], Floats], closeness: Floats
-) -> tuple[tuple[str, ...], Floats]:
-    """Return names and values, [pairs, names], of the features of pairs of memories, by row of older and newer.
+def features(reading: Reading, pairs: tuple[Rows, Rows], words: Floats, closeness: Floats, kinds: Floats) -> Floats:
+    """Return the features that the first trees read of pairs of memories, by row of older and newer, [pairs, names].
 
-    `words` are names and values of `relation_features`, of the statements of each pair that share most; `closeness` is
-    [pairs, `CLOSENESS`].
+    `words` are `relation_features`, [pairs, names]; `closeness` are those of the vectors, [pairs, `rivals.NAMES` and
+    `alignment.NAMES`]; `kinds` is what the reader says of the sentences of all memories.
     """
-    memories = reading.memories
+    memories, (older, newer) = reading.memories, pairs
     at = memories["since"].dt.epoch("us").to_numpy()
     length = np.log1p(memories["content"].str.len_chars().fill_null(0).to_numpy())
     same = [
         (memories[name].gather(older).eq_missing(memories[name].gather(newer))).to_numpy()
         for name in ("speaker", "session_id")
     ]
-    statements = np.diff(reading.start)
-    own = [
-        np.log1p(np.maximum(at[newer] - at[older], 0) / _DAY),
-        *same,
-        length[older],
-        length[newer],
-        np.log1p(statements[older] * statements[newer]),
-    ]
-    columns = np.concatenate([words[1].T, np.stack(own), closeness.T])
+    own = [np.log1p(np.maximum(at[newer] - at[older], 0) / _DAY), *same, length[older], length[newer]]
+    sides = sentence_sides.features(kinds, older, newer)
+    columns = np.concatenate([words.T, np.stack(own), closeness.T, sides.T])
     columns.round(_DIGITS, out=columns)
-    return (*words[0], *_OWN, *CLOSENESS), columns.T
+    return columns.T
 
 
-def both_sides(pairs: tuple[Rows, Rows], kinds: Callable[[Rows], Floats]) -> tuple[Floats, Floats]:
-    """Return what `closeness.kinds` says of the sentences of the older and of the newer memory of each pair."""
-    rows = np.unique(np.concatenate(pairs))
-    said = kinds(rows)
-    return said[np.searchsorted(rows, pairs[0])], said[np.searchsorted(rows, pairs[1])]
-
-
-def second_features(
-    known: tuple[tuple[str, ...], Floats],
-    first: Floats,
-    scores: Floats,
-    pairs: tuple[Rows, Rows],
-    sides: tuple[Floats, Floats],
-) -> tuple[tuple[str, ...], Floats]:
-    """Return names and values of the features that the second trees read of pairs, [pairs, names].
+def second_features(known: Floats, first: Floats, scores: Floats, pairs: tuple[Rows, Rows]) -> Floats:
+    """Return the features that the second trees read of pairs, [pairs, `NAMES`].
 
     Takes those of `features`, what the first trees say, [pairs, `RELATIONS`], what the reader says of the two texts,
-    [pairs, `SCORES`], the rows of the older and newer memories, and what the reader says of these (`both_sides`).
+    [pairs, `SCORES`], and the rows of the older and newer memories.
     """
-    table = np.concatenate([known[1], scores, pair_context.features(first, scores, pairs, sides)], axis=1)
-    return (*known[0], *SCORES, *pair_context.NAMES), table
+    return np.concatenate([known, scores, pair_context.features(first, scores, pairs)], axis=1)
 
 
-def first_probabilities(names: tuple[str, ...], table: Floats, answers: Answers = anew) -> Floats:
+def first_probabilities(table: Floats, answers: Answers = anew) -> Floats:
     """Return the probability of each of `OF_PAIRS` by the first trees, [pairs, relations].
 
     As `probabilities`, but of a pair that a tenth of the trees finds unlikely the rest is estimated: it is about the
@@ -177,16 +156,16 @@ def first_probabilities(names: tuple[str, ...], table: Floats, answers: Answers 
     per pair, 0.025 ms if it was not asked about before.
     """
     grown = trees()
-    above = _above(_columns(names, table, grown), grown.tests)
+    above = _above(_columns(table, grown), grown.tests)
     return answers(np.arange(len(table)), fingerprints(above.T), lambda some: _first(above[:, some], grown))
 
 
-def asked(names: tuple[str, ...], table: Floats, grown: Trees, *others: Integers) -> Integers:
+def asked(table: Floats, grown: Trees, *others: Integers) -> Integers:
     """Return the fingerprint of all that trees read of each row of a table, and of other numbers of each.
 
     Trees compare features with their thresholds, so rows on the same sides of all of these reach the same leaves.
     """
-    above = _above(_columns(names, table, grown), grown.tests).T.astype(np.uint64)
+    above = _above(_columns(table, grown), grown.tests).T.astype(np.uint64)
     return fingerprints(np.concatenate([above, np.stack(others, axis=1).view(np.uint64)], axis=1))
 
 
@@ -201,18 +180,19 @@ def _first(above: NDArray[np.unsignedinteger], grown: Trees) -> Floats:
     return result
 
 
-def probabilities(names: tuple[str, ...], table: Floats, grown: Trees) -> Floats:
-    """Return the probability of each of `OF_PAIRS` by trees, [pairs, relations], from the named columns of a table.
+def probabilities(table: Floats, grown: Trees) -> Floats:
+    """Return the probability of each of `OF_PAIRS` by trees, [pairs, relations], from the first of `NAMES` or all.
 
     The probability of a relation is the share of right ones among pairs of that score on stores left out, so the rest
     is `unrelated`, and a row adds up to one. Raises ValueError: a feature of the trees is missing. Cost: about 0.04 ms
     per pair.
     """
-    return calibrated(scores(_columns(names, table, grown), grown), grown)
+    return calibrated(scores(_columns(table, grown), grown), grown)
 
 
-def _columns(names: tuple[str, ...], table: Floats, grown: Trees) -> list[Floats]:
-    """Return the features that trees read, in their order, each [pairs]."""
+def _columns(table: Floats, grown: Trees) -> list[Floats]:
+    """Return the features that trees read, in their order, each [pairs], of a table of the first of `NAMES` or all."""
+    names = NAMES[: table.shape[1]]
     if missing := sorted(set(grown.names) - set(names)):
         raise ValueError(f"the trees read {', '.join(missing)}, which nothing computes; grow them anew")
     return [table[:, names.index(name)] for name in grown.names]
@@ -229,9 +209,16 @@ def merged(probability: Floats) -> tuple[Floats, Floats]:
 def worth_reading(probability: Floats, newer: Rows) -> Rows:
     """Return the places of the pairs that the second trees judge: of each newer memory the likeliest possible ones."""
     related = np.round(probability[:, :-1].sum(axis=1), 9)
+    likeliest = ranked(related, newer) < MOST_READ
+    return np.flatnonzero(likeliest & (related >= POSSIBLE))
+
+
+def ranked(related: Floats, newer: Rows) -> Rows:
+    """Return the rank of each pair among those of its newer memory, 0 for the likeliest, the earlier of equal ones."""
     order = np.lexsort((np.arange(len(newer)), -related, newer))
-    likeliest = order[places(newer[order]) < MOST_READ]
-    return np.sort(likeliest[related[likeliest] >= POSSIBLE])
+    rank = np.empty(len(newer), dtype=np.int64)
+    rank[order] = places(newer[order])
+    return rank
 
 
 def calibrated(raw: Floats, grown: Trees) -> Floats:

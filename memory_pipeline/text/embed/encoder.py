@@ -1,8 +1,9 @@
 """The reader: a small transformer that ships with the package and reads texts, and pairs of texts.
 
-The weights are those of all-MiniLM-L6-v2 (`models/reader/NOTICE`), for pairs trained further on a corpus of this
-project (`research/`), stored in eight bits and computed in float32 with NumPy. Each text is computed by itself, so that
-a result depends on it alone. Not here: how the vectors of two texts are compared (`text/compare/alignment`).
+The weights are those of all-MiniLM-L6-v2 (`models/reader/NOTICE`), for pairs and for sentences trained further on a
+corpus of this project (`research/`), stored in eight bits and computed in float32 with NumPy. Each text is computed by
+itself, so that a result depends on it alone. Not here: how the vectors of two texts are compared
+(`text/compare/alignment`).
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -28,13 +29,13 @@ T = TypeVar("T")
 
 NAME: Final = "reader"
 """Name under which its vectors are stored."""
-PAIRS: Final = "pairs 5"
+PAIRS: Final = "pairs 6"
 """Name and version under which what it says of two texts is recorded."""
 SENTENCES: Final = "sentences 6"
 """Name and version under which what it says of the sentences of a text is recorded."""
 DIMENSION: Final = 384
 STATE: Final = 2 * DIMENSION
-"""Numbers that the network for pairs holds of a text: its first row, and the mean over all."""
+"""Numbers that the network for sentences holds of one: its first row, and the mean over all."""
 MOST_TOKENS: Final = 256
 """Tokens read of a text; the rest is ignored."""
 MOST_OF_PAIR: Final = 160
@@ -52,7 +53,7 @@ _WINDOW: Final = 500
 _TINY: Final = np.float32(1e-12)
 
 
-WEIGHTS: Final = ("encoder.npz", "pairs.npz", "tokenizer.json")
+WEIGHTS: Final = ("encoder.npz", "pairs.npz", "sentences.npz", "tokenizer.json")
 """Files of the reader."""
 
 
@@ -92,11 +93,11 @@ class _Network(NamedTuple):
     other: dict[str, NDArray[np.generic]]
 
     @classmethod
-    def load(cls, name: str) -> "_Network":
-        """Load a file of `models/reader`; raises ReaderMissingError: it is not installed."""
-        if (problem := missing()) and not (_folder() / name).is_file():
+    def load(cls, file: Traversable) -> "_Network":
+        """Load a file; raises ReaderMissingError: it is not installed."""
+        if (problem := missing()) and not file.is_file():
             raise ReaderMissingError(problem)
-        with resources.as_file(_folder() / name) as path, np.load(path) as stored:
+        with resources.as_file(file) as path, np.load(path) as stored:
             weights = {name: stored[name] for name in stored.files}
         layers = tuple(_layer(weights, number) for number in range(_LAYERS))
         other = {name: values for name, values in weights.items() if not name[0].isdigit()}
@@ -115,7 +116,7 @@ class Encoder:
 
     def __init__(self) -> None:
         self._tokenizer = _tokenizer(MOST_TOKENS)
-        self._network = _Network.load("encoder.npz")
+        self._network = _Network.load(_folder() / "encoder.npz")
         self._kept: dict[str, Read] = {}
         self._lock = Lock()
 
@@ -149,48 +150,57 @@ class Encoder:
         return Read(_unit(mean), Tokens(ids[1:-1], _unit(inner)))
 
 
-class PairReader:
-    """Reads two texts together. Cost: about 20 ms of one core for 60 tokens."""
+class _Together:
+    """A network that reads two texts together. Cost: about 20 ms of one core for 60 tokens."""
 
-    def __init__(self) -> None:
+    def __init__(self, weights: Traversable, head: str) -> None:
         self._tokenizer = _tokenizer(MOST_OF_PAIR)
-        self._network = _Network.load("pairs.npz")
-
-    def read(self, pairs: Sequence[tuple[str, str]]) -> Floats:
-        """Return the score of each relation of pairs of texts, older first, [pairs, `relation_trees.SCORES`]."""
-        return self._rows(self._relations, pairs, self._width("head"))
-
-    def sentences(self, sentences: Sequence[tuple[str, str]]) -> Floats:
-        """Return what the network holds of sentences, each with the text before it, and the score of each label.
-
-        [sentences, `STATE` + labels of `sentence_kinds.GROUPS`].
-        """
-        return self._rows(self._labelled, sentences, STATE + self._width("labels"))
+        self._network = _Network.load(weights)
+        other = self._network.other
+        self._kinds = np.asarray(other["kinds"], dtype=np.float32)
+        self._head, self._offset = (np.asarray(other[name], dtype=np.float32) for name in (head, f"{head}.offset"))
 
     def _rows(self, read: Callable[["Encoding"], Floats], pairs: Sequence[tuple[str, str]], width: int) -> Floats:
         encodings = self._tokenizer.encode_batch([(keyed(one), keyed(other)) for one, other in pairs])
         return np.stack([*_side_by_side(read, encodings)]) if encodings else np.zeros((0, width), dtype=np.float32)
 
-    def _relations(self, pair: "Encoding") -> Floats:
-        return self._scores(self._state(pair), "head")
+    def _state(self, pair: "Encoding") -> Floats:
+        rows = self._network.run(encoder().words(np.array(pair.ids)) + self._kinds[pair.type_ids])
+        return np.concatenate([rows[0], rows.mean(axis=0)])
+
+    def _scores(self, state: Floats) -> Floats:
+        scores: Floats = state @ self._head + self._offset
+        return scores
+
+
+class PairReader(_Together):
+    """Reads an older and a newer text together."""
+
+    def __init__(self, weights: Traversable | None = None) -> None:
+        """Load the weights of a file; by default those that ship."""
+        super().__init__(weights or _folder() / "pairs.npz", "head")
+
+    def read(self, pairs: Sequence[tuple[str, str]]) -> Floats:
+        """Return the score of each relation of pairs of texts, older first, [pairs, `relation_trees.SCORES`]."""
+        return self._rows(lambda pair: self._scores(self._state(pair)), pairs, len(self._offset))
+
+
+class SentenceReader(_Together):
+    """Reads a sentence together with the text before it."""
+
+    def __init__(self) -> None:
+        super().__init__(_folder() / "sentences.npz", "labels")
+
+    def read(self, sentences: Sequence[tuple[str, str]]) -> Floats:
+        """Return what the network holds of sentences, each with the text before it, and the score of each label.
+
+        [sentences, `STATE` + labels of `sentence_kinds.GROUPS`].
+        """
+        return self._rows(self._labelled, sentences, STATE + len(self._offset))
 
     def _labelled(self, pair: "Encoding") -> Floats:
         state = self._state(pair)
-        return np.concatenate([state, self._scores(state, "labels")])
-
-    def _scores(self, state: Floats, head: str) -> Floats:
-        weights, offsets = (
-            np.asarray(self._network.other[name], dtype=np.float32) for name in (head, f"{head}.offset")
-        )
-        return state @ weights + offsets
-
-    def _width(self, head: str) -> int:
-        return len(self._network.other[f"{head}.offset"])
-
-    def _state(self, pair: "Encoding") -> Floats:
-        kinds = np.asarray(self._network.other["kinds"], dtype=np.float32)
-        rows = self._network.run(encoder().words(np.array(pair.ids)) + kinds[pair.type_ids])
-        return np.concatenate([rows[0], rows.mean(axis=0)])
+        return np.concatenate([state, self._scores(state)])
 
 
 def _side_by_side(read: Callable[["Encoding"], T], texts: Sequence["Encoding"]) -> Iterator[T]:
@@ -305,6 +315,12 @@ def encoder() -> Encoder:
 def pair_reader() -> PairReader:
     """Return the reader of pairs, loaded once."""
     return PairReader()
+
+
+@cache
+def sentence_reader() -> SentenceReader:
+    """Return the reader of sentences, loaded once."""
+    return SentenceReader()
 
 
 class ReaderEmbedder:

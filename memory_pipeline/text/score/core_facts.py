@@ -226,7 +226,7 @@ def _of_sentences(readings: pl.Series) -> tuple[NDArray[np.int64], NDArray[np.fl
 
 def _described(sentences: Sequence[tuple[str, str]]) -> NDArray[np.float64]:
     """Return the numbers of sentences, each after the one before it."""
-    read = encoder.pair_reader().sentences(sentences)
+    read = encoder.sentence_reader().read(sentences)
     states, scores = np.split(read, [encoder.STATE], axis=1)
     labels = sentence_kinds.probabilities(scores.astype(np.float64))
     return np.column_stack([labels, state_heads.probabilities(states), state_heads.toward(states)])

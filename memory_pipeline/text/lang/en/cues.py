@@ -1,7 +1,7 @@
 """Cue expressions by which a clause says or marks that something changes.
 
 All are patterns over folded clauses for the regular expressions of Polars, whose word boundaries are faster in ASCII.
-Not here: the cues of relations between two memories (`relation_cues`), and those of core facts (`core_cues`).
+Not here: the cues of core facts (`core_cues`).
 """
 
 from typing import Final
