@@ -717,7 +717,7 @@ def test_keys_of_langgraph_that_differ_in_spaces_are_items_of_their_own(tmp_path
 
 def test_a_block_of_letta_without_an_agent_and_what_is_no_text_in_one_are_counted(tmp_path):
     file = letta_file("Helper", "Sailor")
-    file["blocks"][0]["value"] = "name:: Ana\n\n- likes tea <!-- since May -->"
+    file["blocks"][0]["value"] = "---\nname: Ana\n---\n- likes tea <!-- since May -->"
     file["blocks"].append({"id": "lost", "label": "human", "value": "Whose is this?"})
     report, profiles = read_in(tmp_path, "letta", json.dumps(file), file="a.af")
     assert {name: set(own.memories["content"]) for name, own in profiles.items()} == {

@@ -45,7 +45,8 @@ def _rest(fields: dict[str, Any]) -> dict[str, Any]:
 
 def _record(profile_id: str, fields: dict[str, Any], content: str, updated_at: datetime | None) -> dict[str, Any]:
     until, speaker, metadata = fields.get("valid_until"), fields.get("speaker"), {**fields.get("metadata", {})}
-    owner, role = profile_id, None
+    owner: str | None = profile_id
+    role: str | None = None
     if fields.get("source") == "mem0":  # which has records without a user, and names the role of a speaker apart
         owner = None if fields.keys() & {"agent_id", "session_id"} else profile_id
         role = speaker if speaker in _ROLES else metadata.pop("role", None) if speaker else None
