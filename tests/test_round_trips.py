@@ -17,6 +17,7 @@ from example_counts import examples
 from hypothesis import given
 from hypothesis import strategies as st
 
+from memory_pipeline.consolidation import whereabouts
 from memory_pipeline.interop import formats
 from memory_pipeline.interop.exports import current, events, langgraph, markdown, mcp_memory, mem0
 from memory_pipeline.interop.formats import FORMATS
@@ -557,3 +558,202 @@ def test_numbers_that_json_has_not_are_named(tmp_path):
     assert report.memories + report.dead_letters == 1
     assert report.dead_letters or sum(report.skipped.values()) == 1
     assert math.isinf(float("1e999"))
+
+
+def read_in(tmp_path, name, content, *, file, **options):
+    """Import a file into an empty store, and again; return the first report and what each profile holds."""
+    path = tmp_path / file
+    path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    with Lake(tmp_path / "home") as lake:
+        report = taken(lake, name, path, **options)
+        assert taken(lake, name, path, **options).accepted == 0
+        return report, {profile: held(lake, profile) for profile in report.profiles}
+
+
+def entity(name, kind, *observations, **beside):
+    return {"type": "entity", "name": name, "entityType": kind, "observations": [*observations], **beside}
+
+
+def relation(one, kind, other, **beside):
+    return {"type": "relation", "from": one, "relationType": kind, "to": other, **beside}
+
+
+def test_an_observation_names_its_entity_though_the_name_is_within_a_word(tmp_path):
+    graph = [
+        entity("Ed", "person", "moved to Berlin", "Ed's boat is red", "is always with ED."),
+        entity("Go", "language", "is a good one"),
+        entity("C++", "language", "compiles slowly, as C++ does"),
+    ]
+    lines = "\n".join(map(json.dumps, graph))
+    _, profiles = read_in(tmp_path, "mcp-memory", lines, file="memory.jsonl")
+    assert set(profiles["mcp-memory"].memories["content"]) == {
+        *("Ed: moved to Berlin", "Ed's boat is red", "is always with ED."),
+        *("Go: is a good one", "compiles slowly, as C++ does"),
+    }
+    assert graph_of(map(json.loads, mcp_memory.text(profiles["mcp-memory"]).split("\n"))) == graph_of(graph)
+
+
+@pytest.mark.parametrize(
+    ("graph", "skipped"),
+    [
+        ([entity(" Ana ", "P", "x"), entity("Ana", "P", "x"), entity("A\nb", "P", "t"), entity("A b", "P", "t")], {}),
+        ([entity("n" * 300 + "a", "P", "x"), entity("n" * 300 + "b", "P", "x")], {}),
+        ([entity("Zoë", "P", "x"), entity("Zoe\u0308", "P", "x"), relation("Zoë", "is", "Zoe\u0308")], {}),
+        ([entity("Ana", "", "x"), entity("Bo", "P", "y"), relation("Ana", "k", "Bo"), relation("Ana", " k", "Bo")], {}),
+    ],
+)
+def test_a_graph_of_odd_names_and_types_comes_back_as_it_was(tmp_path, graph, skipped):
+    (tmp_path / "memory.jsonl").write_text("\n".join(map(json.dumps, graph)), "utf-8")
+    file, reports = there_and_back(
+        tmp_path, "mcp-memory", tmp_path / "memory.jsonl", written(mcp_memory.text), profile="mcp-memory"
+    )
+    assert graph_in(file) == graph_of(graph)
+    assert reports[0].skipped == skipped
+
+
+def test_what_a_graph_has_beside_observations_and_relations_is_counted(tmp_path):
+    lines = [
+        entity("Ana", "Person", "x", "x", createdAt="2025-01-02T03:04:05Z"),
+        entity("Ana", "Client", "y"),
+        entity("Bo", "Person") | {"observations": "one text"},
+        relation("Ana", "knows", "Ana", strength=0.5),
+    ]
+    report, profiles = read_in(tmp_path, "mcp-memory", "\n".join(map(json.dumps, lines)), file="memory.jsonl")
+    assert set(profiles["mcp-memory"].memories["content"]) == {"Ana: x", "Ana: y", "Ana knows Ana"}
+    assert (report.memories, report.duplicates, report.dead_letters) == (3, 1, 1)
+    assert report.refused[0].reason == "observations is not a list; give a list of texts"
+    assert report.skipped == {
+        "fields of entities and relations beside names, types and observations": 2,
+        "links without a kind and two different ends": 1,
+        "other types of entities that came with one before": 1,
+    }
+
+
+@pytest.mark.parametrize(
+    ("name", "file", "content"),
+    [
+        ("mem0", "m.json", {"results": MEM0}),
+        ("mem0", "m.json", MEM0),
+        ("langgraph", "i.json", [{"namespace": ["a"], "key": str(n), "value": {"content": "x"}} for n in range(2)]),
+    ],
+)
+def test_json_with_the_mark_and_line_ends_of_windows_is_read_and_utf_16_is_named(tmp_path, name, file, content):
+    windows = json.dumps(content, indent=1).replace("\n", "\r\n").encode("utf-8-sig")
+    report, _ = read_in(tmp_path, name, windows, file=file)
+    assert (report.memories, report.dead_letters) == (2, 0)
+    (tmp_path / file).write_text(json.dumps(content), "utf-16")
+    with Lake(tmp_path / "other") as lake:
+        report = taken(lake, name, tmp_path / file)
+    assert (report.memories, [one.reason for one in report.refused]) == (0, ["is UTF-16; save it as UTF-8"])
+
+
+@pytest.mark.parametrize(
+    ("name", "file", "content"),
+    [
+        ("letta", "a.af", "[1]"),
+        ("letta", "a.af", "{}"),
+        ("mem0", "m.json", json.dumps(MEM0[0])),
+        ("mem0", "mem0-export-1.md", "# Mem0 Memory Export\n\n- Ana likes tea.\n"),
+    ],
+)
+def test_a_file_that_holds_nothing_of_its_format_is_counted(tmp_path, name, file, content):
+    report, _ = read_in(tmp_path, name, content, file=file)
+    assert (report.memories, report.dead_letters) == (0, 0)
+    assert report.skipped == {formats.NOTHING: 1}
+
+
+def test_records_of_mem0_keep_who_said_them_and_when_they_changed(tmp_path):
+    said = {"created_at": SAID, "memory": "Tea."}
+    records = [
+        said | {"id": "1", "user_id": "ana", "role": "user", "updated_at": "2026-02-02T00:00:00+00:00"},
+        said | {"id": "2", "user_id": "ana", "role": "assistant", "actor_id": "Zed", "metadata": {"n": 1}},
+        said | {"id": "3", "user_id": "ana", "expiration_date": "9999-12-31", "metadata": '{"n": 2}'},
+        said | {"id": "4", "user_id": "ana", "metadata": ["no object"]},
+    ]
+    report, profiles = read_in(tmp_path, "mem0", json.dumps({"results": records}), file="m.json")
+    assert report.skipped == {"metadata that is no object": 1}
+    back = {one["id"]: one for one in json.loads(mem0.text(profiles["ana"]))["results"]}
+    assert back.keys() == {"1", "2", "3", "4"}
+    assert [back["1"].get(name) for name in ("role", "actor_id")] == ["user", None]
+    assert datetime.fromisoformat(back["1"]["updated_at"]) == datetime(2026, 2, 2, tzinfo=UTC)
+    assert [back["2"].get(name) for name in ("role", "actor_id", "metadata")] == ["assistant", "Zed", {"n": 1}]
+    assert [back["3"].get(name) for name in ("role", "expiration_date", "metadata")] == [None, None, {"n": 2}]
+
+
+def test_a_record_of_mem0_without_a_user_gets_none(tmp_path):
+    said = {"created_at": SAID, "memory": "Tea."}
+    records = [said | {"id": "1", "agent_id": "bot"}, said | {"id": "2", "run_id": "r"}]
+    _, profiles = read_in(tmp_path, "mem0", json.dumps({"results": records}), file="m.json")
+    back = json.loads(mem0.text(profiles["mem0"]))["results"]
+    assert sorted((one["id"], one.get("user_id"), one.get("agent_id"), one.get("run_id")) for one in back) == [
+        ("1", None, "bot", None),
+        ("2", None, None, "r"),
+    ]
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+def test_an_export_of_mem0s_plugin_is_read_with_rules_in_its_texts(tmp_path, end):
+    head = "---\nid: {}\ncreated_at: 2026-01-31T12:00:00Z\nfiles:\ncategories: a, b\n---\n"
+    texts = ["First.\n\n---\n\nNote: after a rule.", "---\nkey: value\n---\nSecond.", "Third."]
+    whole = "".join(f"{head.format(number)}{text}\n\n" for number, text in enumerate(texts))
+    report, profiles = read_in(tmp_path, "mem0", whole.replace("\n", end), file="mem0-export-1.md")
+    memories = profiles["mem0"].memories.sort("memory_id")
+    assert report.memories == 3
+    assert memories.select("memory_id", "content").rows() == [(str(n), text) for n, text in enumerate(texts)]
+    assert memories["tags"].to_list() == [["a", "b"]] * 3
+
+
+def test_keys_of_langgraph_that_differ_in_spaces_are_items_of_their_own(tmp_path):
+    items = [
+        {"namespace": ["t"], "key": key, "value": {"content": repr(key)}} for key in ("k", "k ", " k", "é", "e\u0301")
+    ]
+    (tmp_path / "items.json").write_text(json.dumps(items), "utf-8")
+    file, reports = there_and_back(
+        tmp_path, "langgraph", tmp_path / "items.json", written(langgraph.text), profile="langgraph"
+    )
+    assert items_of(file) == {(("t",), one["key"]): typed(one["value"]) for one in items}
+    assert [report.memories for report in reports] == [5, 5]
+
+
+def test_a_block_of_letta_without_an_agent_and_what_is_no_text_in_one_are_counted(tmp_path):
+    file = letta_file("Helper", "Sailor")
+    file["blocks"][0]["value"] = "---\nname: Ana\n---\n- likes tea <!-- since May -->"
+    file["blocks"].append({"id": "lost", "label": "human", "value": "Whose is this?"})
+    report, profiles = read_in(tmp_path, "letta", json.dumps(file), file="a.af")
+    assert {name: set(own.memories["content"]) for name, own in profiles.items()} == {
+        "Helper": {"likes tea", "Hello 0"},
+        "Sailor": {"Fact 1 of Sailor", "Hello 1"},
+    }
+    (about,) = profiles["Helper"].memories.filter(pl.col("content") == "likes tea")["metadata"]
+    assert json.loads(about) == {"block": "human", "name": "Ana"}
+    assert report.skipped == {"blocks that belong to none of several agents": 1, "comments": 1}
+
+
+@pytest.mark.parametrize(
+    ("said", "found"),
+    [
+        ({"type": "user_message", "message": "Hi.", "time": "2026-01-01"}, "Hi."),
+        ({"type": "fruit", "name": "apple"}, '{"type": "fruit", "name": "apple"}'),
+        ({"type": "login", "last_login": "Never", "time": "2026-01-01"}, None),
+    ],
+)
+def test_json_that_the_person_sent_to_an_agent_of_letta_is_no_message_of_the_system(tmp_path, said, found):
+    file = letta_file("Bot")
+    file["agents"][0]["messages"] = [{"role": "user", "content": json.dumps(said)}]
+    report, profiles = read_in(tmp_path, "letta", json.dumps(file), file="a.af")
+    assert set(profiles["Bot"].memories["content"]) == {"Fact 0 of Bot", *[found] * (found is not None)}
+    assert report.skipped == ({} if found else {"messages of tools and the system": 1})
+
+
+@pytest.mark.parametrize(
+    ("owners", "kept"),
+    [
+        (("Ana", "Ana"), {"entity": "Ana", "entity_type": "Person"}),
+        (("Ana", "Bo"), {"entity_type": "Person"}),
+        ((None, None), {"entity_type": "Person"}),
+    ],
+)
+def test_a_memory_made_of_several_is_of_the_entity_of_them_all(owners, kept):
+    known = [{"entity": name, "entity_type": "Person", "begins_with_entity": True} for name in owners]
+    members = pl.DataFrame({"metadata": [json.dumps(one) for one in known]})
+    assert json.loads(members.select(whereabouts.shared()).item()) == kept

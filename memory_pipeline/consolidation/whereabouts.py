@@ -1,4 +1,4 @@
-"""Where a memory stands: its project, of a line of notes its file and headings, and whether it has a day of its own.
+"""Where a memory stands: its project or entity, of a line of notes its file and headings, and whether it has a day.
 
 Equal lines under two headings, or in two files, state different facts; an instruction given in a project holds in that
 project alone. What has no day of its own is dated by its file or its import, which says nothing of its age. All of it
@@ -37,7 +37,10 @@ OF_AGENTS: Final = frozenset(
     }
 )
 """Files in which coding agents keep what holds in the project whose folder has them, maybe in a hidden folder of it."""
-_PLACE: Final = ("file", "heading", "namespace", "project")
+ENTITY: Final = "entity"
+"""Stands in the metadata before whom or what a memory is of, where a store of another system names that."""
+ENTITY_TYPE: Final = "entity_type"
+_PLACE: Final = ("file", "heading", "namespace", "project", ENTITY, ENTITY_TYPE)
 _LONGEST: Final = 60
 """Characters of a page or heading that are shown."""
 _DATE: Final = r"[0-9]{4}[-_./]?[0-9]{2}[-_./]?[0-9]{2}"

@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import partial
+from operator import ge, gt, le, lt
 from pathlib import Path
 from threading import Lock
 from typing import Any, Final, Self
@@ -56,7 +57,7 @@ _DEEPEST: Final = 1_000
 """Most memories that a search ranks to meet filters on values."""
 _REMEMBERED: Final = 64
 """Searches whose order is kept, so that their next pages follow from it."""
-_ORDER: Final = {"$gt": float.__gt__, "$gte": float.__ge__, "$lt": float.__lt__, "$lte": float.__le__}
+_ORDER: Final[Mapping[str, Callable[[Any, Any], bool]]] = {"$gt": gt, "$gte": ge, "$lt": lt, "$lte": le}
 _UNFIT: Final = re.compile(r"[\x00-\x1f\x7f-\x9f]|^.{257}", re.DOTALL)
 """Texts that cannot be the id of a memory."""
 
@@ -539,8 +540,8 @@ def _compares(value: Any, operator: str, operand: Any) -> bool:
         raise ValueError(f"operator {operator!r} is unknown; give $eq, $ne, {', '.join(_ORDER)}")
     try:
         return _ORDER[operator](float(value), float(operand))
-    except (TypeError, ValueError):
-        return False
+    except (TypeError, ValueError):  # texts, such as dates, as the stores in databases compare them
+        return isinstance(value, str) and isinstance(operand, str) and _ORDER[operator](value, operand)
 
 
 def _meets(namespace: Namespace, condition: MatchCondition) -> bool:

@@ -21,7 +21,7 @@ from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from itertools import count
 from pathlib import Path, PurePosixPath
-from typing import IO, Any, Final
+from typing import IO, Any, Final, cast
 
 import ijson
 
@@ -38,7 +38,7 @@ LONGEST_LINE: Final = 64 * 1024 * 1024
 BEGINNING: Final = 64 * 1024
 """Bytes of a longer line that its dead letter holds."""
 
-_UTF_16: Final = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+UTF_16: Final = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 _NO_TIME: Final = (1980, 1, 1, 0, 0, 0)
 """What a ZIP file says of when a file was changed if whoever made it left that out."""
 _SPOOLED: Final = 16 * 1024 * 1024
@@ -91,7 +91,7 @@ class Member:
         if len(read) > _LARGEST:
             raise Broken(f"is larger than {_LARGEST >> 20} MiB; split it")
         with _damage(*_UNREADABLE):
-            return read.decode("utf-16" if read.startswith(_UTF_16) else "utf-8-sig")
+            return read.decode("utf-16" if read.startswith(UTF_16) else "utf-8-sig")
 
     def head(self, most: int) -> bytes:
         """Return the first bytes; Broken, if they cannot be read."""
@@ -129,13 +129,23 @@ class Member:
         number = count()
         with _damage("stops being valid JSON", "export it again"):
             for prefix in self._possible(prefixes):
-                with self.open() as file:
+                with self._in_utf8() as file:
                     for read in ijson.items(file, prefix):
                         yield f"{self.name}{under}[{next(number)}]", _with_floats(read)
 
-    def _possible(self, prefixes: tuple[str, ...]) -> list[str]:
+    @contextmanager
+    def _in_utf8(self) -> Iterator[IO[bytes]]:
+        """Open the file behind its byte-order mark; Broken, if that says that it is UTF-16."""
         with self.open() as file:
-            is_list = file.read(64).removeprefix(b"\xef\xbb\xbf").lstrip()[:1] == b"["
+            start = cast("io.BufferedReader", file).peek(3)[:3]
+            if start.startswith(UTF_16):
+                raise Broken("is UTF-16; save it as UTF-8")
+            file.read(len(codecs.BOM_UTF8) if start == codecs.BOM_UTF8 else 0)
+            yield file
+
+    def _possible(self, prefixes: tuple[str, ...]) -> list[str]:
+        with self._in_utf8() as file:
+            is_list = file.read(64).lstrip()[:1] == b"["
         return [prefix for prefix in prefixes if (prefix.partition(".")[0] == "item") == is_list]
 
     def lines(self) -> Iterator[tuple[int, bytes]]:
@@ -144,7 +154,7 @@ class Member:
         Raises:
             Broken: the file cannot be read any further; raised after the lines before.
         """
-        with _damage("is truncated", "give the complete file"), self.open() as file:
+        with _damage("is truncated", "give the complete file"), self._in_utf8() as file:
             for number, (line, whole) in enumerate(bounded_lines(file), 1):
                 if stripped := line.removeprefix(b"\xef\xbb\xbf").strip():
                     yield number, stripped if whole else stripped[:BEGINNING]
@@ -155,7 +165,7 @@ def _damage(says: str, remedy: str, *, of: type[ValueError] = Broken) -> Iterato
     """Say of what is read within the block that it is damaged; a limit that is exceeded says so itself."""
     try:
         yield
-    except TooLarge:
+    except (TooLarge, Broken):
         raise
     except _DAMAGED as error:
         raise of(f"{says} ({error}); {remedy}") from error

@@ -71,6 +71,7 @@ OPTIONS: Final[Mapping[str, str]] = {
 }
 """Options by name, and their meaning."""
 
+NOTHING: Final = "files, folders or stores that hold nothing of their format"
 UNREAD: Final = "databases and packed files that have to be unpacked first"
 
 FLAGS: Final = frozenset({"assistant", "episodes", "observations"})
@@ -252,4 +253,13 @@ def events(
             closed = [f"{name} is not read where it is; unpack it" for name in seen.closed]
             remedies = [f"it looks like {one.name}" for one in others] + [*seen.damaged, *closed, f"give {form.reads}"]
             raise ValueError(f"{path}: holds no data in the format {form.name}; {remedies[0]}")
-    return chain(skipped(UNREAD, len(seen.closed)), found())
+    said = found() if form is FORMATS["markdown"] else _or_nothing(found())  # an export of ours may be empty
+    return chain(skipped(UNREAD, len(seen.closed)), said)
+
+
+def _or_nothing(items: "Iterator[Item]") -> "Iterator[Item]":
+    """Yield what a path holds, and say so where that is nothing at all."""
+    from memory_pipeline.interop.items import Skipped
+
+    yield next(items, Skipped(NOTHING))
+    yield from items

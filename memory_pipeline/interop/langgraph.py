@@ -14,7 +14,7 @@ from typing import Any, Final
 from memory_pipeline.interop import scopes
 from memory_pipeline.interop.exports.langgraph import OWN, PUT, SAID, TEXT_FIELD, TEXT_FIELDS, digest, plain_value
 from memory_pipeline.interop.files import Member
-from memory_pipeline.interop.items import Item, file_name, skipped
+from memory_pipeline.interop.items import Item, file_name, skipped, stable_id
 from memory_pipeline.interop.records import Source
 from memory_pipeline.interop.sampling import DUMP, Sample
 from memory_pipeline.interop.values import (
@@ -136,7 +136,10 @@ def _item(source: Source, row: Any, origin: str, by: Any) -> Iterator[Item]:
         yield from skipped(UNKEPT, int(not put))
         metadata |= put
     payload = {"valid_until": row.get("expires_at"), **fields, **kind, "tags": tags, "metadata": metadata}
-    memory_id = f"{'.'.join(known)}/{key}" if key else None
+    place = ".".join(known)
+    memory_id = (
+        None if key is None else f"{place}/{key}" if key == str(row["key"]) else stable_id(place, str(row["key"]))
+    )
     yield from record.stored(memory_id, content, payload, changed_at=row.get("updated_at"))
 
 

@@ -26,6 +26,9 @@ _CORE: Final = {_PERSONA, "human"}
 """Labels of blocks that say who the agent and the person are."""
 _UNREAD: Final = ("files", "sources", "tools", "groups", "mcp_servers")
 """Lists of a file that hold no memories."""
+_OF_PLATFORM: Final = ("heartbeat", "login", "system_alert")
+"""Types of what the platform says as the person, with the time beside it."""
+_OF_NONE: Final = "blocks that belong to none of several agents"
 _SHARED: Final = f"agents beyond {_MOST_OWNERS} that share a block, of that block"
 
 
@@ -55,7 +58,8 @@ def _file(source: Source, member: Member, profiles: "_Profiles", *, assistant: b
         for name in agent.blocks:
             owning[name].append(agent)
     for index, block in enumerate(map(mapping, blocks)):
-        owners = owning.get(str(block.get("id"))) or agents[:1]
+        owners = owning.get(str(block.get("id"))) or (agents if len(agents) == 1 else [])
+        yield from skipped(_OF_NONE, int(not owners))
         yield from skipped(_SHARED, len(owners) - _MOST_OWNERS)
         for agent in owners[:_MOST_OWNERS]:
             own, origin = replace(source, profile=agent.profile), f"{member.name}:blocks[{index}]"
@@ -118,9 +122,11 @@ def _block(record: Record, block: Mapping[str, Any], owner: _Agent) -> Iterator[
     ordinals = Counter[str]()
     core = name in _CORE or block.get("read_only") is True
     tags, too_many = shared({"tags": labels(block.get("tags"))})
-    about, too_long = shared({"description": block.get("description"), **mapping(block.get("metadata"))})
-    yield from [*too_many, *too_long]
-    for unit in read_markdown(value).units:
+    note = read_markdown(value)
+    beside = {"description": block.get("description"), **note.front, **mapping(block.get("metadata"))}
+    about, too_long = shared(beside)
+    yield from [*too_many, *too_long, *(Skipped(what, count) for what, count in note.left_out.items())]
+    for unit in note.units:
         ordinals[unit.text] += 1
         payload = {
             "category": "core",
@@ -128,7 +134,7 @@ def _block(record: Record, block: Mapping[str, Any], owner: _Agent) -> Iterator[
             "protected": core or None,
             "protected_reason": f"block {name}" if core else None,
             "speaker": "assistant" if name == _PERSONA else None,
-            "metadata": {"block": name, "project": owner.project, **about},
+            "metadata": {**about, "block": name, "project": owner.project or about.get("project")},
         }
         memory_id = stable_id(FORMAT, owner.name, str(name), unit.text, str(ordinals[unit.text]))
         line = replace(record, raw={"block": name, "text": unit.text}, origin=f"{record.origin}:{unit.line}")
@@ -141,6 +147,7 @@ def _turn(message: Mapping[str, Any], origin: str, name: str) -> ChatTurn:
     kind = wrapped.get("type")
     if kind == "user_message":
         found = text(wrapped.get("message"))
+    platform = kind in _OF_PLATFORM or "time" in wrapped
     at = instant(message.get("created_at"))
     return ChatTurn(
         turn_id=stable_id(FORMAT, name, str(at), str(found)),
@@ -150,5 +157,5 @@ def _turn(message: Mapping[str, Any], origin: str, name: str) -> ChatTurn:
         origin=origin,
         raw=dict(message),
         attached=attached,
-        unfit=OF_TOOLS if isinstance(kind, str) and kind != "user_message" else None,
+        unfit=OF_TOOLS if isinstance(kind, str) and kind != "user_message" and platform else None,
     )

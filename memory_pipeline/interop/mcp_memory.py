@@ -3,15 +3,15 @@
 The file has no instants, ids or users: memories are dated by the file, and identified by entity and text.
 """
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
+from memory_pipeline.consolidation.whereabouts import ENTITY, ENTITY_TYPE
 from memory_pipeline.interop.exports.mcp_memory import (
     AFTER_NAME,
-    ENTITY,
-    ENTITY_TYPE,
     NAMED,
     RELATION,
     TARGET,
@@ -19,15 +19,19 @@ from memory_pipeline.interop.exports.mcp_memory import (
     sentence,
 )
 from memory_pipeline.interop.files import Member, objects
-from memory_pipeline.interop.items import Item, Skipped, stable_id
+from memory_pipeline.interop.items import Item, Skipped, skipped, stable_id
 from memory_pipeline.interop.records import Record, Source
 from memory_pipeline.interop.sampling import Sample
 from memory_pipeline.interop.values import label, listed, text
 
 FORMAT: Final = "mcp-memory"
 
+BESIDE: Final = "fields of entities and relations beside names, types and observations"
+OTHER_TYPES: Final = "other types of entities that came with one before"
 _LONGEST: Final = 1_000
 """Characters of a name or type that is kept as it is."""
+_OF_ENTITY: Final = {"type", "name", "entityType", "observations"}
+_OF_RELATION: Final = {"type", "from", "to", "relationType"}
 
 
 def detect(seen: Sample) -> bool:
@@ -83,22 +87,25 @@ def _lines(
 @dataclass
 class _Entity:
     name: str
-    """As the file has it."""
     kind: str | None
-    """Its type, as the file has it."""
+    """Its type."""
     first: str | None = None
     """Memory of its first observation."""
 
 
 def _entity(record: Record, entity: Mapping[str, Any], entities: dict[str, _Entity]) -> Iterator[Item]:
-    name = label(entity.get("name"))
+    name, kind, observations = _name(entity.get("name")), _name(entity.get("entityType")), entity.get("observations")
     if name is None:
         yield record.broken("name is missing; give each entity its name")
         return
-    known = entities.setdefault(name, _Entity(_short(entity["name"]) or name, _short(entity.get("entityType"))))
-    if not listed(entity.get("observations")):
+    known = entities.setdefault(name, _Entity(name, kind))
+    yield from skipped(OTHER_TYPES, int(kind != known.kind))
+    yield from skipped(BESIDE, len(entity.keys() - _OF_ENTITY))
+    if not observations:
         yield Skipped("entities without observations")
-    for observation in listed(entity.get("observations")):
+    elif not listed(observations):
+        yield record.broken("observations is not a list; give a list of texts")
+    for observation in listed(observations):
         own = replace(record, raw={ENTITY: name, "observation": observation})
         observed = text(observation)
         if observed is None:
@@ -106,7 +113,7 @@ def _entity(record: Record, entity: Mapping[str, Any], entities: dict[str, _Enti
             continue
         memory_id = stable_id(FORMAT, name, observed)
         known.first = known.first or memory_id
-        content = observed if name.lower() in observed.lower() else f"{name}{AFTER_NAME}{observed}"
+        content = observed if _is_in(name, observed) else f"{name}{AFTER_NAME}{observed}"
         payload = {
             "category": "semantic",
             "tags": entity.get("entityType"),
@@ -115,26 +122,33 @@ def _entity(record: Record, entity: Mapping[str, Any], entities: dict[str, _Enti
         yield from own.stored(memory_id, content, payload)
 
 
-def _short(value: object) -> str | None:
+def _is_in(name: str, observed: str) -> bool:
+    """Return whether a text has a name as a word of its own: "Ed" is not in "moved"."""
+    found = name.lower() in observed.lower()
+    return found and re.search(rf"(?<!\w){re.escape(name.strip())}(?!\w)", observed, re.IGNORECASE) is not None
+
+
+def _name(value: object) -> str | None:
     """Return a name or type as the file has it, shortened where it could not stand with each observation."""
     named = text(value) if isinstance(value, str) else label(value)
     return named if named is None or len(named) <= _LONGEST else label(named)
 
 
 def _relation(record: Record, relation: Mapping[str, Any], entities: Mapping[str, _Entity]) -> Iterator[Item]:
-    one, other, kind = (label(relation.get(key)) for key in ("from", "to", "relationType"))
+    one, other, kind = (_name(relation.get(key)) for key in ("from", "to", "relationType"))
     if not (one and other and kind):
         yield record.broken("from, to or relationType is missing; give all three")
         return
+    yield from skipped(BESIDE, len(relation.keys() - _OF_RELATION))
     source, target = (entities.get(name, _Entity(name, None)) for name in (one, other))
     metadata = {
         ENTITY: source.name,
         ENTITY_TYPE: source.kind,
-        RELATION: _short(relation["relationType"]) or kind,
+        RELATION: kind,
         TARGET: target.name,
         TARGET_TYPE: target.kind,
     }
-    content = sentence(source.name, str(metadata[RELATION]), target.name)
+    content = sentence(source.name, kind, target.name)
     payload = {"category": "semantic", "metadata": metadata}
     yield from record.stored(stable_id(FORMAT, "relation", one, kind, other), content, payload)
     if source.first and target.first:

@@ -8,6 +8,7 @@ import base64
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, time, timedelta
 from itertools import combinations
@@ -16,10 +17,21 @@ from typing import Any, Final
 
 from memory_pipeline.interop import inert_pickle
 from memory_pipeline.interop.files import Member
-from memory_pipeline.interop.items import ImportedAs, Item, Skipped
+from memory_pipeline.interop.items import ImportedAs, Item, Skipped, skipped
+from memory_pipeline.interop.markdown_text import unix
 from memory_pipeline.interop.records import Record, Source
 from memory_pipeline.interop.sampling import Sample
-from memory_pipeline.interop.values import fields_of, identifier, instant, label, labels, listed, mapping, text
+from memory_pipeline.interop.values import (
+    fields_of,
+    identifier,
+    instant,
+    label,
+    labels,
+    listed,
+    mapping,
+    text,
+    unpacked,
+)
 from memory_pipeline.ledger import foreign_sqlite
 from memory_pipeline.ledger.sqlite_file import is_database
 
@@ -33,6 +45,8 @@ _OWN: Final = {
     *("expiration_date", "score", "text_lemmatized", "metadata", "source_payload", "categories"),
     *("linked_memory_ids", "entity_type"),
 }
+_HEAD: Final = re.compile(r"^---[ \t]*\n((?:(?:\w+:.*)?\n)++)(?=(---[ \t]*)$)", re.MULTILINE)
+"""What stands before a text in an export of mem0's plugin: `key: value` lines between lines of dashes, one an `id`."""
 _SHARED: Final = 20
 """Most memories of an entity that are linked with each other."""
 _DELETED: Final = "memories that were deleted there"
@@ -48,7 +62,10 @@ def detect(seen: Sample) -> bool:
         exported
         or bool(names & {"history.db", "storage.sqlite"})
         or any(
-            _TEXT.search(one.text) and one.has("id") and (one.has("user_id") or one.has("created_at"))
+            one.name.endswith(".json")
+            and _TEXT.search(one.text)
+            and one.has("id")
+            and (one.has("user_id") or one.has("created_at"))
             for one in seen.heads
         )
     )
@@ -122,16 +139,21 @@ def _of_file(member: Member) -> Iterator[tuple[str, Any]]:
 
 
 def _blocks(member: Member) -> Iterator[tuple[str, Any]]:
-    """Yield the blocks of an export of mem0's plugin: `key: value` lines between lines of dashes, then the text."""
-    parts = member.text().split("\n---\n")
-    for index in range(0, len(parts) - 1, 2):
-        pairs = (line.partition(": ") for line in parts[index].strip("-\n").split("\n"))
+    """Yield the blocks of an export of mem0's plugin: a head (see `_HEAD`), then the text until the next one."""
+    whole, heads = unix(member.text()), list[re.Match[str]]()
+    for found in _HEAD.finditer(whole):
+        begins = not heads or found.start() >= heads[-1].end(2)
+        if begins and re.search("^id:", found[1], re.MULTILINE):  # else a rule within a text
+            heads.append(found)
+    ends = [*(head.start() for head in heads[1:]), len(whole)]
+    for index, (head, end) in enumerate(zip(heads, ends, strict=False)):
+        pairs = (line.partition(":") for line in head[1].split("\n"))
         fields = {key.strip(): value.strip() for key, colon, value in pairs if colon}
         known = {key: fields.pop(key, None) for key in ("id", "created_at")}
         metadata = {key: value for key, value in fields.items() if key not in {"categories", "type"}}
         categories = [part.strip() for part in f"{fields.get('categories', '')},{fields.get('type', '')}".split(",")]
-        own = {"memory": parts[index + 1].strip(), "categories": categories, "metadata": metadata}
-        yield f"{member.name}:{index // 2}", known | own
+        own = {"memory": whole[head.end(2) : end].strip(), "categories": categories, "metadata": metadata}
+        yield f"{member.name}:{index}", known | own
 
 
 def _point(source: Source, row: Mapping[str, Any], origin: str) -> Any:
@@ -166,6 +188,10 @@ def _memory(
         yield Skipped(_DELETED)
         return
     found[name] = replace(record, raw=None)
+    metadata = unpacked(read.get("metadata"))
+    yield from skipped(
+        "metadata that is no object", int(bool(read.get("metadata")) and not isinstance(metadata, Mapping))
+    )
     payload = _payload(read)
     if histories.first(name):
         yield from _history(record, name, payload, histories)
@@ -176,10 +202,11 @@ def _payload(read: Mapping[str, Any]) -> dict[str, Any]:
     beside = {key: value for key, value in read.items() if key not in _OWN}
     if "source_payload" in read:  # of an export, whose `source` is the store; elsewhere it is the caller's
         beside.pop("source", None)
-    fields, rest = fields_of({**beside, **mapping(read.get("metadata"))})
+    fields, rest = fields_of({**beside, **mapping(unpacked(read.get("metadata")))})
     until = instant(read.get("expiration_date"))
     if until and "valid_until" not in fields:
-        fields["valid_until"] = (datetime.combine(until, time(), UTC) + timedelta(days=1)).isoformat()
+        with suppress(OverflowError):  # the last day that there is says that it has no end
+            fields["valid_until"] = (datetime.combine(until, time(), UTC) + timedelta(days=1)).isoformat()
     tags = [*fields.pop("tags", []), *labels(listed(read.get("categories")))]
     actor, role = label(read.get("actor_id")), label(read.get("role"))
     speaker = actor or role or label(rest.pop("speaker", None))

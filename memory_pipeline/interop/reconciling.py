@@ -50,8 +50,8 @@ class _Known:
     """Instant of its last update, microseconds since 1970."""
     updates: int = 0
     erased: bool = False
-    in_batch: bool = False
-    """Whether the batch has it already."""
+    begun: bool = False
+    """Whether its first state came just now, which its current one follows."""
 
 
 @dataclass(frozen=True)
@@ -81,7 +81,7 @@ def reconcile(ledger: Ledger | None, events: Sequence[Event]) -> Reconciled:
         memory = known.get((event.profile_id, event.memory_id))
         given = json.loads(event.payload_json())
         if memory is None:
-            memory = _Known(given, dict(given), imported=True, in_batch=True)
+            memory = _Known(given, dict(given), imported=True, begun=event.imported_as is ImportedAs.IF_NEW)
             known[event.profile_id, event.memory_id] = memory
             result.events.append(event)
             if event.states_change and event.changed_at and event.changed_at > event.occurred_at:
@@ -90,14 +90,14 @@ def reconcile(ledger: Ledger | None, events: Sequence[Event]) -> Reconciled:
             result.skipped[ERASED] += 1
         elif event.imported_as is ImportedAs.IF_NEW:
             result.known.append(event)
-            memory.in_batch = True
+            memory.begun = True
         else:
             update = _update(event, given, memory, result.skipped)
             if update is not None:
                 result.events.append(update)
-            elif not memory.in_batch:
+            elif not memory.begun:
                 result.known.append(event)
-            memory.in_batch = True
+            memory.begun = False
     return result
 
 

@@ -9,7 +9,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, Final
 
-from memory_pipeline.interop.files import Broken, Member, members, objects
+from memory_pipeline.interop.files import UTF_16, Broken, Member, members, objects
 from memory_pipeline.interop.unpacking import unread
 from memory_pipeline.ledger import foreign_postgres, foreign_sqlite
 from memory_pipeline.ledger.sqlite_file import is_database
@@ -91,7 +91,7 @@ def _beginning(member: Member) -> str:
         read = file.read(_HEAD)
         if b"\n" not in read and read.startswith(b"{"):
             read += file.readline(_FIRST_LINE)
-    return read.decode("utf-8", "replace")
+    return read.decode("utf-16" if read.startswith(UTF_16) else "utf-8", "replace")
 
 
 def _objects(text: str) -> list[Mapping[str, Any]]:

@@ -290,6 +290,21 @@ def test_a_page_leaves_out_what_was_deleted_meanwhile_and_shows_what_changed(sto
     assert sorted(whole) == sorted({f"k{n}" for n in range(6)} - {first[0].key})
 
 
+@pytest.mark.parametrize(
+    ("wanted", "keys"),
+    [
+        ({"$gt": "2026-01-15"}, {"march"}),
+        ({"$gte": "2026-01-02", "$lt": "2026-03-04"}, {"january"}),
+        ({"$gt": "9"}, {"ten"}),
+        ({"$gt": 9}, {"ten"}),
+    ],
+)
+def test_filters_compare_days_as_texts_and_numbers_as_numbers(store, wanted, keys):
+    days = {"january": "2026-01-02", "march": "2026-03-04", "ten": 10, "none": None}
+    store.batch([PutOp(ANA, key, {"content": key, "day": day}) for key, day in days.items()])
+    assert {item.key for item in store.search(ANA, filter={"day": wanted})} == keys
+
+
 @pytest.mark.parametrize("labels", [None, 1])
 def test_a_list_names_a_namespace_as_a_tuple_does(tmp_path, labels):
     with MemoryPipelineStore(tmp_path, profile_labels=labels) as store:

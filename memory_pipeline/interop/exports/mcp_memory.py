@@ -5,16 +5,13 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
+from memory_pipeline.consolidation.whereabouts import ENTITY, ENTITY_TYPE
 from memory_pipeline.interop.exports.current import DETAILS, HISTORY, Current
 
 WITHIN: Final = "links between memories of one entity"
 OF_LINKS: Final = "kinds, weights, instants and metadata of links"
 ONE_RELATION: Final = "links of the same type between the same entities"
 SAME_TEXTS: Final = "memories of the same text and entity"
-ENTITY: Final = "entity"
-"""Key of a memory's metadata that names the entity, as an import of such a file notes it."""
-ENTITY_TYPE: Final = "entity_type"
-"""Key of its type."""
 NAMED: Final = "begins_with_entity"
 """Key that says that the import put the name of the entity before the text."""
 AFTER_NAME: Final = ": "
@@ -120,7 +117,8 @@ def _plain(kind: str) -> str:
 def _entity(profile_id: str, fields: Mapping[str, Any]) -> tuple[str, str]:
     metadata = fields.get("metadata", {})
     if named := _text(metadata.get(ENTITY)):
-        return named, _text(metadata.get(ENTITY_TYPE)) or next(iter(fields.get("tags", ())), _TYPE)
+        untyped = "" if fields.get("source") == "mcp-memory" else _TYPE  # it had none there
+        return named, _text(metadata.get(ENTITY_TYPE)) or next(iter(fields.get("tags", ())), untyped)
     person = fields.get("speaker") or fields.get("user_id")
     return (person, _TYPE) if person else (profile_id, "profile")
 
