@@ -126,6 +126,33 @@ def test_what_a_run_left_out_as_future_is_found_as_soon_as_it_is_dated_back_and_
         assert rest(lake) == []
 
 
+@pytest.mark.usefixtures("unpublished")
+def test_dating_back_that_is_cut_off_before_it_is_published_is_reported_and_finished_by_the_next(tmp_path, monkeypatch):
+    real = datetime.now(UTC)
+    clock = [real + timedelta(days=40)]
+
+    def told():
+        return [one.detail for one in doctor.examine(homes.settings(tmp_path), repair=False) if one.subject == "clock"]
+
+    def killed(*_, **__):
+        raise KeyboardInterrupt
+
+    with MemoryClient(tmp_path, clock=lambda: clock[0]) as client, Lake(tmp_path) as lake:
+        ahead = client.remember("The red kettle stands in Lisbon.")
+        clock[0] = real - timedelta(hours=2)
+        newer = client.remember("The green bicycle was sold to Petra.")
+        homes.night(lake, as_of=real - timedelta(minutes=30))
+        with monkeypatch.context() as cut:
+            cut.setattr(Lake, "republish", killed)
+            with pytest.raises(KeyboardInterrupt):
+                undo.undo_ahead(lake, now=real)
+        assert ["undo --ahead" in detail for detail in told()] == [True]
+        assert set(lake.read("memories")["memory_id"]) == {newer}
+        assert undo.undo_ahead(lake, now=real)[1] == 0
+        assert set(lake.read("memories")["memory_id"]) == {ahead, newer}
+        assert told() == []
+
+
 def test_what_was_stored_for_a_time_by_a_clock_ahead_ends_that_time_after_its_new_date(tmp_path):
     real = datetime.now(UTC)
     clock = [real + timedelta(days=400)]
@@ -245,6 +272,19 @@ def test_the_first_run_under_a_policy_takes_no_more_than_a_tenth_until_it_is_rel
         assert live(lake) == stored
     homes.night(lake, as_of=homes.NIGHT + timedelta(days=2), run_id="released", max_archived_share=1.0)
     assert live(lake) < stored / 2
+
+
+def test_a_tick_under_a_new_policy_does_not_release_what_a_night_under_it_takes(tmp_path):
+    homes.settings(tmp_path, preset="default")
+    told = [event for event in homes.events(profiles=1, memories=60) if event.event_type == "memory.stored"]
+    with homes.filled(tmp_path, told[:22]) as lake:
+        homes.night(lake, run_id="before")
+        before = live(lake)
+        changed = homes.settings(tmp_path, preset="three_tier")
+        for number, task in enumerate(("tick", "full"), 1):
+            homes.night(lake, as_of=homes.NIGHT + timedelta(days=number), run_id=task, policy=changed, task=task)
+        assert lake.ledger.runs().filter(run_id="tick")["outcome"].to_list() == ["committed"]
+        assert live(lake) == before
 
 
 @pytest.mark.drill

@@ -642,6 +642,13 @@ def test_an_import_is_shown_before_it_is_done_and_a_format_is_named(tmp_path):
     assert "mem0: Memories of mem0" in text("import", "detect", stores / "mem0")
     shown = text("import", "mem0", stores / "mem0", "--dry-run", home=tmp_path / "data")
     assert "content: Ana prefers green tea." in shown
+    created = next(one for one in shown.splitlines() if one.startswith("memory.stored "))
+    there = text(
+        "import", "mem0", stores / "mem0", "--dry-run", home=tmp_path / "data", MEMORY_PIPELINE_TIMEZONE="Asia/Tokyo"
+    )
+    assert created.split()[4] == "UTC"
+    assert f"{created.split()[1]} " in there
+    assert " JST " in there
     assert "skipped: memories that were deleted there: 1" in shown
     assert "nothing was stored; profiles: ana, ben" in shown
     (document,) = as_json("import", "mem0", stores / "mem0", "--dry-run", home=tmp_path / "data").values()

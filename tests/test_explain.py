@@ -1,5 +1,6 @@
 import json
 import re
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import homes
@@ -88,6 +89,15 @@ def test_a_summary_leads_to_its_members_and_their_events(lake):
         ("b", "event of b"),
     ]
     assert [row["action"] for row in told.decisions] == ["summarise"]
+
+
+def test_the_text_shows_the_first_members_of_a_summary_and_of_long_ones_the_beginning(lake):
+    told = explain(lake, "s")
+    long = {**told.members[0], "content": "The fence is green. " * 200}
+    lines = replace(told, members=(long,) * 30).lines()
+    assert "  ... and 20 more" in lines
+    assert max(map(len, lines)) < 400
+    assert len(replace(told, members=(long,) * 30).to_dict()["members"]) == 30
 
 
 def test_accesses_are_counted_and_not_listed_as_lineage(lake):

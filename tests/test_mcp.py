@@ -804,3 +804,21 @@ def test_a_prompt_leads_an_agent_through_what_is_uncertain(tmp_path):
     asked, later = talk(tmp_path, conversation, profile_id="ana")
     assert all(f'"{text}"' in asked for text in UPDATED)
     assert "Nothing in memory needs an answer" in later
+
+
+def test_every_tool_that_returns_a_memory_returns_the_beginning_of_a_long_one(tmp_path):
+    long = "The minutes go on. " * 2_000
+
+    async def conversation(client):
+        arguments = {"profile_id": "ana", "memory_id": "long"}
+        asked = {"get": {}, "update": {"importance": 0.5}, "protect": {}}
+        return {
+            name: (await client.call_tool(name, arguments | more)).structured_content for name, more in asked.items()
+        }
+
+    with MemoryClient(tmp_path, profile_id="ana") as client:
+        client.remember(long, memory_id="long", protected=True)
+        length = len(client.get("long").content)
+    for name, answer in talk(tmp_path, conversation).items():
+        assert (answer["characters"], answer["next"]) == (length, 8_000), name
+        assert len(json.dumps(answer)) < 10_000, name

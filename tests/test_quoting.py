@@ -132,6 +132,33 @@ def test_an_agent_that_repeats_what_others_said_tells_nothing_new(turn, left):
     assert own(turn, by_agent=True)[0] == left
 
 
+IDA = ("I take 75 micrograms every morning.", "My mother Solveig moved to Birkely in March.", "I can't eat celery.")
+
+
+@pytest.mark.parametrize(
+    ("turn", "left"),
+    [
+        ("Summary: Ida takes 75 micrograms every morning. Ida's mother Solveig moved to Birkely in March.", None),
+        ("So far: you can't eat celery; I take 75 micrograms every morning; the bakery opens at six.", "the bakery"),
+        ("Omar takes 75 micrograms every morning.", "Omar takes"),
+        ("Ida takes 100 micrograms every morning.", "Ida takes"),
+        ("Ida no longer takes 75 micrograms every morning.", "Ida no longer"),
+    ],
+)
+def test_an_agent_that_names_who_spoke_quotes_them(turn, left):
+    known = quoting.Sources()
+    for index, text in enumerate(IDA):
+        known.add(f"m{index}", text, by_agent=False, at=SAID, speaker="Ida")
+    rest = own(turn, by_agent=True, known=known)[0]
+    assert rest == left or rest.startswith(left)
+
+
+def test_what_an_agent_once_stored_of_a_source_does_not_hide_the_source():
+    known = sources(["Our summer house in Grena has no internet, and the well is dry."], by_agent=True)
+    known.add("told", "Our summer house in Grena has no internet.", by_agent=False, at=SAID)
+    assert own("The house: our summer house in Grena has no internet.", by_agent=True, known=known) == (None, ("told",))
+
+
 @pytest.mark.parametrize("turn", ["The build is green on main today.", "Yes, of course.", "Done."])
 def test_an_agent_that_says_its_own_words_again_tells_something(turn):
     known = sources(["The build is green on main today.", "Yes, of course.", "Done."], by_agent=True)
@@ -164,6 +191,9 @@ JSON = json.dumps({"recalled": [{"memory_id": ID, "content": "My dentist is Dr. 
         f'<memory id="1" date="{DAY}">My dentist is Dr. Kern.</memory>\n',
         f'[{{"date": "{DAY}", "text": "My dentist is Dr. Kern."}}]\n',
         f"- date: {DAY}\n  text: My dentist is Dr. Kern.\n",
+        f"- memory_id: {ID}\n  text: My dentist is Dr. Kern.\n  created_at: {DAY}T09:30:00.123+00:00\n  score: 0.5\n",
+        f'memory_id,created_at,text\n{ID},{DAY}T09:30:00.123456+00:00,"My dentist is Dr. Kern."\n',
+        f"1) - [{DAY}] user: My dentist is Dr. Kern. (memory_id {ID})\n",
         "- [01.03.2026] user: My dentist is Dr. Kern.\n",
         "* Mar 1, 2026: My dentist is Dr. Kern.\n",
         f"- [{DAY}] user: My\n  dentist is\n  Dr. Kern.\n",

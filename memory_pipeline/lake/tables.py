@@ -358,6 +358,7 @@ class Lake:
         """Date back the events that a clock recorded ahead of `now` (`clocks.set_back`), in ledger and table `events`.
 
         Returns how many of each profile the ledger dated anew; after a crash in between, a second call does the rest.
+        `unshown` names the profiles until `note_shown`.
         Raises LakeError if the store cannot be written, or others published meanwhile; try again. Cost: reads the
         instants of all events.
         """
@@ -375,6 +376,16 @@ class Lake:
             publishing.replace_events(self.ledger, self.store, damaged=dated, limit=PROJECTED_AT_ONCE)
             self.project()
         return counts
+
+    def unshown(self) -> list[str]:
+        """Return the profiles of which something was dated back that their published tables do not show yet."""
+        with self.ledger.reading() as transaction:
+            return clocks.unshown(transaction)
+
+    def note_shown(self, profiles: Collection[str]) -> None:
+        """Note that profiles were published with what was dated back."""
+        with self.ledger.writing() as transaction:
+            clocks.set_shown(transaction, profiles)
 
     def ahead(self, now: datetime) -> dict[str, int]:
         """Return how many memories of each profile were stored by a clock that ran ahead of `now`."""

@@ -7,8 +7,9 @@ date into the future, which are refused.
 
 import json
 from collections import Counter
+from collections.abc import Collection
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, Final
 
 import sqlalchemy as sa
 
@@ -18,8 +19,12 @@ from memory_pipeline.ledger.catalog import Mark
 from memory_pipeline.ledger.database import Transaction
 from memory_pipeline.ledger.event import CLOCK_SKEW, PIPELINE, micros
 from memory_pipeline.ledger.ledger import position_in
+from memory_pipeline.ledger.statements import note, noted
 from memory_pipeline.ledger.tables import EVENTS, MOVED
 from memory_pipeline.schemas import EventType
+
+_UNSHOWN: Final = "dated_back"
+"""Key in the table `meta`: profiles with events that were dated back, until their tables are published with them."""
 
 
 def ahead(transaction: Transaction, now: datetime) -> dict[str, int]:
@@ -36,7 +41,7 @@ def set_back(transaction: Transaction, now: datetime) -> Counter[str]:
 
     Each comes a microsecond before what was recorded next, by a clock that was right, or else before `now`: nothing
     outranks what is newer. What was said to have occurred earlier keeps that instant. A memory that was stored for a
-    time ends as much earlier as it is dated back.
+    time ends as much earlier as it is dated back. `unshown` names the profiles from then on.
     """
     latest, connection, dated = micros(now), transaction.connection, list[dict[str, Any]]()
     counts = Counter[str]()
@@ -61,7 +66,19 @@ def set_back(transaction: Transaction, now: datetime) -> Counter[str]:
     if dated:
         connection.execute(EVENTS.update().where(EVENTS.c.seq == sa.bindparam("position")).values(new), dated)
         catalog.set_mark(transaction, Mark.ERASED, position_in(transaction))  # who read them before reads again
+        note(transaction, _UNSHOWN, json.dumps(sorted({*unshown(transaction), *counts})))
     return counts
+
+
+def unshown(transaction: Transaction) -> list[str]:
+    """Return the profiles with events that were dated back and that no published table shows at their new instant."""
+    return list(json.loads(noted(transaction, _UNSHOWN) or "[]"))
+
+
+def set_shown(transaction: Transaction, profiles: Collection[str]) -> None:
+    """Note that the tables of profiles were published with what was dated back."""
+    left = [name for name in unshown(transaction) if name not in profiles]
+    note(transaction, _UNSHOWN, json.dumps(left) if left else None)
 
 
 def _ending(payload: str, earlier: timedelta) -> str:

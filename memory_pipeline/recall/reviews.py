@@ -8,6 +8,7 @@ import polars as pl
 
 from memory_pipeline.consolidation import questions, whereabouts
 from memory_pipeline.recall.models import Memory, as_json, listed, quoted, said
+from memory_pipeline.text.display import preview
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,7 +33,7 @@ class Pair:
 
     def question(self) -> str:
         """Return what is asked about the pair, and how likely the answer is yes, on one line."""
-        part = f": {quoted(self.statement)}" if self.relation == "partial" and self.statement else ""
+        part = f": {quoted(preview(self.statement))}" if self.relation == "partial" and self.statement else ""
         return f"{questions.asked(self.relation, self.confidence)}{part}"
 
     def text(self, letter: str = "") -> str:

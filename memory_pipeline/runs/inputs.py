@@ -117,7 +117,7 @@ def select_profiles(
     taking_part = known.filter(pl.col("profile_id").is_in(selected))
     for profile_id in (idle := _idle(ledger, taking_part, as_of=as_of, most=settings.max_idle_days)):
         log.LOGGER.warning(log.idle_notice(profile_id, settings.max_idle_days, as_of))
-    new = pl.col("profile_id").is_in(_under_new_policy(ledger, settings, selected))
+    new = pl.col("profile_id").is_in(_under_new_policy(ledger, settings, selected, task))
     most = pl.when(new).then(pl.min_horizontal("max_archived_share", NEW_POLICY_SHARE)).otherwise("max_archived_share")
     share = pl.when(pl.col("profile_id").is_in(idle)).then(0.0).otherwise(most)
     return chosen.with_columns(max_archived_share=share)
@@ -164,13 +164,16 @@ def _idle(ledger: Ledger, known: pl.DataFrame, *, as_of: datetime, most: int) ->
     return seen.filter(as_of - pl.col("ran_at") > timedelta(days=most))["profile_id"].sort().to_list()
 
 
-def _under_new_policy(ledger: Ledger, settings: Settings, profiles: Collection[str]) -> list[str]:
-    """Return the profiles that have another policy than in their last run that could remove memories, or no such run.
+def _under_new_policy(ledger: Ledger, settings: Settings, profiles: Collection[str], task: str) -> list[str]:
+    """Return the profiles that have another policy than in their last run that could remove as much as a task can.
 
-    Runs that were held back or undone do not count, so that the change is held until it is released. Profiles for which
+    Or that had no such run. Runs that were held back or undone do not count, so that the change is held until it is
+    released, nor do those of a task that can take less away, such as a tick before the first night. Profiles for which
     the quota itself was set are left out: that is a release in advance.
     """
-    last = _able_to_remove(ledger.runs(list(profiles))).sort("commit_seq").unique("profile_id", keep="last")
+    as_able = [other for other in TASKS if _removing(task) <= _removing(other)]
+    earlier = _able_to_remove(ledger.runs(list(profiles))).filter(pl.col("task").is_in(as_able))
+    last = earlier.sort("commit_seq").unique("profile_id", keep="last")
     ran = {row["profile_id"]: row for row in last.iter_rows(named=True)}
     new = []
     for profile_id in profiles:
@@ -185,10 +188,15 @@ def _under_new_policy(ledger: Ledger, settings: Settings, profiles: Collection[s
 
 def _able_to_remove(runs: pl.DataFrame) -> pl.DataFrame:
     """Return the runs, about whole profiles and neither held back nor undone, that could take memories away."""
-    tasks = [task for task, actions in TASKS.items() if decision_json.LEAVES.keys() & {*actions}]
+    tasks = [task for task in TASKS if _removing(task)]
     return runs.filter(
         pl.col("task").is_in(tasks), pl.col("held") == 0, pl.col("outcome") == "committed", ~scopes.NARROW
     )
+
+
+def _removing(task: str) -> set[str]:
+    """Return the actions by which a task can take memories away."""
+    return decision_json.LEAVES.keys() & {*TASKS[task]}
 
 
 def select_again(lake: Lake, settings: Settings, profiles: pl.DataFrame) -> pl.DataFrame:

@@ -103,18 +103,20 @@ def undo_ahead(lake: Lake, *, now: datetime) -> tuple[pl.DataFrame, int]:
     """Undo all that a clock ahead of `now` did; return the undone decisions, and how many events are dated back.
 
     What it recorded is dated back (`Lake.set_back`), its runs are undone, and the tables of every profile concerned are
-    published with both: a run whose clock was right has left out what lay in the future.
+    published with both: a run whose clock was right has left out what lay in the future. After a crash in between, a
+    second call does the rest.
 
     Cost: that of an undo for each run and profile. Raises Conflict: a profile was changed concurrently; what was undone
     so far stays undone.
     """
     dated = lake.set_back(now)
+    unshown = lake.unshown()
     runs = rebuild.runs_in_force(lake).filter(pl.col("as_of") > now + CLOCK_SKEW).sort("commit_seq", descending=True)
     undone = [
         undo(lake, plan_id, profile_id=profile_id, cascade=True, now=now)
         for profile_id, plan_id in runs.select("profile_id", "plan_id").iter_rows()
     ]
-    others = sorted(dated.keys() - set(runs["profile_id"]))
+    others = sorted({*unshown} - {*runs["profile_id"]})
     heads = lake.ledger.heads(others)
     for profile_id in rebuild.shown_runs(lake, others)["profile_id"]:
         noted = Revert(
@@ -122,6 +124,8 @@ def undo_ahead(lake: Lake, *, now: datetime) -> tuple[pl.DataFrame, int]:
         )
         profiles = pl.DataFrame({"profile_id": [profile_id], "head": [heads[profile_id]]})
         lake.republish(profiles, rebuild.rebuild(lake, profile_id), revert=[noted])
+    if unshown:
+        lake.note_shown(unshown)
     return pl.concat([TABLES["decisions"].empty(), *undone]), dated.total()
 
 

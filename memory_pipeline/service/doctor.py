@@ -293,11 +293,16 @@ def rebuild_lost(lake: Lake, lost: Collection[str]) -> dict[str, str]:
 
 
 def _clock(lake: Lake) -> Iterator[Finding]:
-    """Report runs and memories in the future; yield nothing if there are none."""
+    """Report runs and memories in the future, and dating back that was interrupted; yield nothing without any."""
     now, remedy = datetime.now(UTC), "correct the clock if it is wrong, then: memory-pipeline undo --ahead"
     for profile_id, count in lake.ahead(now).items():
         detail = f"profile {profile_id} has memories stored in the future: {count:,}; {remedy}"
         yield Finding("clock", well=False, detail=detail)
+    for profile_id in lake.unshown():
+        detail = f"memories of profile {profile_id} were dated back, and its tables not published: an `undo --ahead` "
+        yield Finding(
+            "clock", well=False, detail=f"{detail}was interrupted; finish it with: memory-pipeline undo --ahead"
+        )
     ahead = status.progress(lake).filter(pl.col("last_as_of") > now + CLOCK_SKEW)
     for profile_id, last in ahead.select("profile_id", "last_as_of").iter_rows():
         yield Finding("clock", well=False, detail=f"profile {profile_id} has a run dated {last.isoformat()}; {remedy}")

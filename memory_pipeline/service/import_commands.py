@@ -136,7 +136,7 @@ def preview(form: "Format", paths: list[Path], **options: Any) -> shell.Done:
             )
 
     def tell(console: "shell.Console") -> None:
-        report_import.previewed(console, previews)
+        report_import.previewed(console, previews, zone=settings.zone)
         _say_mixed(form, [one.report for one in previews.values()], **options)
 
     return shell.Done({path: report_import.preview_document(one) for path, one in previews.items()}, tell)

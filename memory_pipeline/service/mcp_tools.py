@@ -118,7 +118,7 @@ class MemoryTools:
     ) -> dict[str, Any]:
         """Return a memory with all fields; of a long one go on with its next as start."""
         with self._memory(profile_id) as memory:
-            return _part(_full(memory.get(memory_id, as_of=as_of)), start, start + _PART)
+            return _part(_full(memory.get(memory_id, as_of=as_of)), start)
 
     def list_memories(
         self,
@@ -219,7 +219,7 @@ class MemoryTools:
         if all(value is None for value in changes.values()):
             raise ToolError(f"nothing to change: give at least one of {', '.join(changes)}")
         with self._memory(profile_id) as memory:
-            return _full(memory.update(memory_id, **changes))  # type: ignore[arg-type]
+            return _part(_full(memory.update(memory_id, **changes)))  # type: ignore[arg-type]
 
     def protect(
         self,
@@ -230,12 +230,12 @@ class MemoryTools:
     ) -> dict[str, Any]:
         """Keep a memory from being forgotten. Only if the user asks."""
         with self._memory(profile_id) as memory:
-            return _full(memory.protect(memory_id, reason, protected=protected))
+            return _part(_full(memory.protect(memory_id, reason, protected=protected)))
 
     def restore(self, memory_id: MemoryId, profile_id: Id | None = None) -> dict[str, Any]:
         """Bring back what a run archived, merged or trimmed."""
         with self._memory(profile_id) as memory:
-            return _full(memory.restore(memory_id))
+            return _part(_full(memory.restore(memory_id)))
 
     def feedback(
         self,
@@ -394,9 +394,9 @@ def _full(memory: Memory) -> dict[str, Any]:
     return {name: value for name, value in memory.to_dict().items() if value not in (None, [])}
 
 
-def _part(row: dict[str, Any], start: int, end: int) -> dict[str, Any]:
+def _part(row: dict[str, Any], start: int = 0) -> dict[str, Any]:
     """Return a memory with a part of its whole text, if it is longer, the length of the whole and where to read on."""
-    whole = row["content"]
+    whole, end = row["content"], start + _PART
     if len(whole) <= end and not start:
         return row
     if start >= len(whole):

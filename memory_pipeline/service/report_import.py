@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from datetime import tzinfo
 from pathlib import Path
 from typing import Any, Final
 
@@ -11,7 +12,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn
 from memory_pipeline.interop.formats import Format
 from memory_pipeline.interop.importing import ImportReport, Preview
 from memory_pipeline.ledger.event import Event
-from memory_pipeline.service.report import SHOWN, command, line, prose, refusals, table
+from memory_pipeline.service.report import SHOWN, command, line, moment, prose, refusals, table
 from memory_pipeline.text.display import preview
 
 _FIELDS: Final = tuple(name for name in Event.model_fields if name != "payload")
@@ -50,15 +51,14 @@ def imported(console: Console, reports: Mapping[str, ImportReport], *, home: Pat
         line(console, f"then ask: {command(home, 'recall', 'QUESTION', '--profile', names[0])}")
 
 
-def previewed(console: Console, previews: Mapping[str, Preview]) -> None:
-    """Print what imports would store: counts and first rows, of long values the beginning."""
+def previewed(console: Console, previews: Mapping[str, Preview], *, zone: tzinfo) -> None:
+    """Print what imports would store: counts and first rows in a time zone, of long values the beginning."""
     _counts(console, {path: one.report for path, one in previews.items()})
     for one in previews.values():
         for event in preview_document(one)["first"]:
             about = event.get("memory_id") or event.get("session_id") or ""
-            line(
-                console, f"{event['event_type']} {about} {event['occurred_at']:%Y-%m-%d %H:%M:%S} {event['profile_id']}"
-            )
+            at = moment(event["occurred_at"], zone)
+            line(console, f"{event['event_type']} {about} {at} {event['profile_id']}")
             for name, value in event["payload"].items():
                 line(console, f"    {name}: {preview(str(value))}")
     names = sorted({name for one in previews.values() for name in one.report.profiles})

@@ -21,6 +21,8 @@ _MARGIN: Final = "   "
 """Before what a line that shows a memory goes on with."""
 _TEXT: Final = 100
 """Characters of a text that a list shows."""
+_NAMES: Final = 10
+"""Members of a summary that are named."""
 
 
 def answer(console: Console, hits: Answer, *, home: Path, profile: str, budget: int | None) -> None:
@@ -91,13 +93,19 @@ def memory(console: Console, row: Memory, *, whole: bool) -> None:
             f"{one.sentence!r}, see {one.closed_by}" for one in row.closed_statements
         ),
         "replaced by": row.superseded_by or row.closed_by,
-        "members": ", ".join(row.members),
+        "members": _some(row.members),
         "accessed": row.access_count and many(row.access_count, "time"),
         "last accessed": row.last_accessed_at and moment(row.last_accessed_at),
     }
     for name, value in fields.items():
         if value:
             line(console, f"  {name}: {value}")
+
+
+def _some(names: Sequence[str]) -> str:
+    """Return the first names, and how many more there are."""
+    more = len(names) - _NAMES
+    return ", ".join(names[:_NAMES]) + (f" and {more:,} more" if more > 0 else "")
 
 
 def memories(console: Console, listed: Sequence[Memory], *, limit: int) -> None:

@@ -11,7 +11,7 @@ with their marks (`shown_lines`), which texts are known, and what is stored (`re
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, field
 from datetime import date, datetime, timedelta
 from functools import cached_property
@@ -21,6 +21,7 @@ from typing import Final
 from memory_pipeline.text import shown_lines
 from memory_pipeline.text.display import one_line
 from memory_pipeline.text.lang.en.lemmas import PERSONS, may_be_typo
+from memory_pipeline.text.lang.en.stemming import stem
 from memory_pipeline.text.lang.registry import PACKS
 from memory_pipeline.text.shown_lines import Piece
 
@@ -33,6 +34,8 @@ _SPEAKER: Final = re.compile(r"[^:\n]{1,64}?:[*_`]*\s+")
 _UNSPACED: Final = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
 _WORD: Final = re.compile(rf"[{_UNSPACED}]|[^\W_{_UNSPACED}]+(?:['\u2019][^\W_{_UNSPACED}]+)*")
 """A word; of scripts without spaces, a letter."""
+_TIME: Final = re.compile(r"\b([0-9]{4}-[0-9]{2}-[0-9]{2})[T ][0-9]{2}:[0-9:.]+(?:Z|[+-][0-9:]{4,6})?")
+"""An instant, from its day on."""
 _SPOKEN: Final = re.compile(
     r"[\"\u201c\u201e\u201d\u00ab\u00bb\u300c]([^\"\u201c-\u201e\u00ab\u00bb\u300c\u300d]{8,2000})[\"\u201c\u201d\u00ab\u00bb\u300d]"
 )
@@ -80,6 +83,12 @@ class _Known:
     text: str
     by_agent: bool
     at: datetime
+    speaker: str | None
+
+    @cached_property
+    def own_name(self) -> frozenset[str]:
+        """The words by which others name its speaker, who says I."""
+        return frozenset(word + end for word in _words(self.speaker or "") for end in ("", "'s"))
 
     @cached_property
     def line(self) -> str:
@@ -135,11 +144,11 @@ class Sources:
     _known: dict[str, _Known] = field(default_factory=dict)
     _by_word: dict[str, dict[str, None]] = field(default_factory=dict)
 
-    def add(self, name: str, text: str, *, by_agent: bool, at: datetime) -> None:
+    def add(self, name: str, text: str, *, by_agent: bool, at: datetime, speaker: str | None = None) -> None:
         """Add a text said at an instant, unless one of this name is there."""
         if name in self._known:
             return
-        self._known[name] = known = _Known(name, text, by_agent, at)
+        self._known[name] = known = _Known(name, text, by_agent, at, speaker)
         for word in dict.fromkeys(known.words):
             self._by_word.setdefault(word, {})[name] = None
 
@@ -181,20 +190,21 @@ class Sources:
 
     def _labelled(self, piece: Piece, but: str | None, by: datetime | None) -> Found | None:
         """Return the text that stands in a line with little but its own date or id."""
-        words = _words(piece.line)
+        words = _words(_TIME.sub(r"\1", piece.line))
         if not piece.named and not any(map(str.isdecimal, words)):
             return None
-        for name in self._candidates(words):
+        for name in dict.fromkeys((*([piece.named] if piece.named in self._known else []), *self._candidates(words))):
             known = self._known[name]
             if _counts(known, but, by) and _is_labelled(words, known, named=piece.named):
                 return Found(known.name, "", known.by_agent, labelled=True)
         return None
 
     def _candidates(self, words: list[str]) -> list[str]:
-        """Return the texts with most of the rarest words of a line, the first added first among equals."""
+        """Return the texts with most of the rarest words of a line: what people said first, then the shortest."""
         having = sorted((self._by_word[word] for word in dict.fromkeys(words) if word in self._by_word), key=len)
         counts = Counter(name for names in having[:RARE] for name in list(names)[:_LONGEST])
-        return [name for name, _ in counts.most_common(COMPARED)]
+        closest = sorted(counts, key=lambda name: (-counts[name], len(self._known[name].words)))[:COMPARED]
+        return sorted(closest, key=lambda name: self._known[name].by_agent)
 
 
 @dataclass(frozen=True)
@@ -269,12 +279,13 @@ def _found(
 
 def _joined(read: list[Piece], at: int, find: Callable[[Piece], Found | None]) -> tuple[Piece, Found | None, int]:
     """Return the lines from one on that together are a memory with its marks, their source, and how many they are."""
-    raw = read[at].raw
+    raw, named = read[at].raw, read[at].named
     best: tuple[Piece, Found | None, int] = read[at], None, 1
     for size in range(2, min(_WRAPPED, len(read) - at) + 1):
         added = read[at + size - 1]
-        if read[at].named or added.marked or added.shown or (added.frame and not added.named):
+        if (named and added.named) or added.marked or added.shown or (added.frame and not added.named):
             break
+        named = named or added.named
         raw += added.raw
         piece = shown_lines.piece_of(raw)
         dated = piece.marked or piece.named or any(map(str.isdecimal, _words(raw)))
@@ -433,13 +444,17 @@ def _is_edited(piece: Piece, words: list[str], known: _Known) -> bool:
         return False
     names = known.names | _capitalised(piece.line)
     in_order = not _is_dated(piece.day, known)
-    return any(_says_the_same(words, part, names, in_order=in_order, cut=piece.cut) for part in known.parts)
+    speaker = known.own_name
+    return any(_says_the_same(words, part, names, speaker, in_order=in_order, cut=piece.cut) for part in known.parts)
 
 
-def _says_the_same(words: list[str], source: list[str], names: Iterable[str], *, in_order: bool, cut: bool) -> bool:
+def _says_the_same(
+    words: list[str], source: list[str], names: Collection[str], speaker: frozenset[str], *, in_order: bool, cut: bool
+) -> bool:
     """Return whether words of a line are those of a source, apart from what an edit may change: never `names`.
 
-    `in_order`: they must stand in the same order. `cut`: the end may be missing, and the last word be only begun.
+    The name of the source's speaker may stand for "I", with the verbs of that person. `in_order`: the words must stand
+    in the same order. `cut`: the end may be missing, and the last word be only begun.
     """
     if cut and len(words) >= _FEWEST:
         whole = words[:-1] == source[: len(words) - 1] and source[len(words) - 1 : len(words)]
@@ -453,11 +468,12 @@ def _says_the_same(words: list[str], source: list[str], names: Iterable[str], *,
     if in_order and common != [word for word in source if word not in added and word not in lost]:
         return False
     kept = sum(word not in _EMPTY for word in common)
-    free = _EMPTY if in_order else _EMPTY | _GRAMMAR
+    free = (_EMPTY if in_order else _EMPTY | _GRAMMAR) | speaker
     new = [word for word in added.elements() if word not in free]
     gone = [word for word in lost.elements() if word not in _EMPTY]
+    retold = any(word in speaker for word in added)
     for word in new:
-        typo = next((one for one in gone if may_be_typo(one, word)), None)
+        typo = next((one for one in gone if may_be_typo(one, word) or (retold and stem(one) == stem(word))), None)
         if typo is None or word in names or typo in names:
             return False
         gone.remove(typo)

@@ -34,7 +34,13 @@ _ID: Final = re.compile(rf"(?:all of it: memory|memory_id) ([^\s();]+)|\b({_UUID
 _TAG: Final = r"</?[A-Za-z][\w:.-]{0,63}(?: [^<>\n]{0,200})?>"
 _TAG_ALONE: Final = re.compile(rf"({_TAG})")
 _TAG_NAME: Final = re.compile(r"[A-Za-z][\w:.-]*")
-_RULE: Final = re.compile(r"(?:`{3,}|~{3,})\w*|[\s>*+\-`~#=_|{}\[\],]+")
+_RULE: Final = re.compile(r"(?:`{3,}|~{3,})\w*|[\s>*+\-`~#=_|{}\[\],]+|[0-9]{1,3}[.)]")
+"""A fence, a rule, or the number of a list's item whose text was cut off it."""
+_ENTRY: Final = re.compile(
+    r"\s*(?:- )?(?:profile_id|kind|score|rank|tokens|memory_type|session_id|created_at|lifecycle|current"
+    r"|expanded|deep|undated):(?: \S*)?\s*"
+)
+"""A field of a recalled memory that holds no words, as YAML has it."""
 _MORE: Final = re.compile(r"- and [0-9,]+ more, [0-9,]+ tokens; a larger token budget shows them")
 _HELD: Final = re.compile(r"Held back for .{1,256}: [0-9]+ decisions, .*--max-archived-share")
 _PRINTED: Final = re.compile(
@@ -64,6 +70,8 @@ SENTENCE_END: Final = re.compile(
     r"(?<=[.!?])(?<!\b[A-Z]\.)(?<!\b[A-Z][a-z]\.)(?<!\b[A-Z][a-z][a-z]\.)\s+(?![a-z\u00bb])|(?<=[\u3002\uff01\uff1f])(?![\u201d\u300d])|\n+"
 )
 """Where a sentence ends: not after a short word with a capital, as in "Dr. Kern", nor before a small letter."""
+_LISTED_END: Final = re.compile(rf"{SENTENCE_END.pattern}|;\s+")
+"""The same, or where a part of a list does."""
 _DOCUMENT: Final = re.compile(r"(?:^|\n)[^\S\n]*[\[{](?=\s*[\[{\"])")
 _DOCUMENTS: Final = 20
 """Most JSON documents that are read in a text."""
@@ -108,8 +116,11 @@ def pieces(text: str, headings: Collection[str] = ()) -> list[Piece]:
 
 
 def sentences(piece: Piece) -> list[Piece]:
-    """Return the sentences of a line without marks, which joined are the line; itself if it has marks or only one."""
-    apart = [] if piece.marked or piece.frame else SENTENCE_END.finditer(piece.raw)
+    """Return the sentences of a line without marks, which joined are the line; itself if it has marks or only one.
+
+    What stands between semicolons counts as one: in a list a line may tell many memories.
+    """
+    apart = [] if piece.marked or piece.frame else _LISTED_END.finditer(piece.raw)
     ends = [end.end() for end in apart if end.end() < len(piece.raw)]
     cuts = [0, *ends, len(piece.raw)]
     return [piece_of(piece.raw[start:end]) for start, end in pairwise(cuts)] if ends else [piece]
@@ -154,7 +165,7 @@ def _frame(raw: str, headings: Collection[str]) -> str | None:
     if (heading := HEADING.fullmatch(line)) and heading[1].casefold() in headings:
         return "heading"
     printed = _RULE.fullmatch(line) or _MORE.fullmatch(line) or _HELD.fullmatch(line) or _PRINTED.fullmatch(line)
-    return "rule" if printed or _FIELD.fullmatch(raw) else None
+    return "rule" if printed or _FIELD.fullmatch(raw) or _ENTRY.fullmatch(raw) else None
 
 
 def _documents(text: str) -> Iterator[tuple[int, int, tuple[str, ...]]]:

@@ -200,8 +200,9 @@ class Explanation:
     def _members(self) -> Iterator[str]:
         if self.members:
             yield f"It stands for {len(self.members)} {'memory' if len(self.members) == 1 else 'memories'}:"
-            for row in self.members:
-                yield f"  {self._day(row['said_at'] or row['created_at'])} {row['content']}"
+            days = [self._day(row["said_at"] or row["created_at"]) for row in self.members]
+            said = [preview(row["content"], _WORDS) for row in self.members]
+            yield from _most([f"  {day} {text}" for day, text in zip(days, said, strict=True)], indent="  ")
         yield from (f"It is summarised in {_quoted(row['content'])}." for row in self.summaries)
 
     def _history(self) -> Iterator[str]:

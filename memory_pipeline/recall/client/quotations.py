@@ -91,7 +91,8 @@ def separated(
             one = _separated(event, read[number], sources)
         if one.event is not None and isinstance(one.event.payload, Stored):
             content, by_agent = one.event.payload.content, _by_agent(one.event)
-            sources.add(str(one.event.memory_id), content, by_agent=by_agent, at=one.event.occurred_at)
+            at, speaker = one.event.occurred_at, one.event.payload.speaker
+            sources.add(str(one.event.memory_id), content, by_agent=by_agent, at=at, speaker=speaker)
         found.append(one)
     if quotations := sum(bool(one.quoted) for one in found):
         _LOG.info(
@@ -189,10 +190,10 @@ def _add_candidates(sources: quoting.Sources, index: "Index", pieces: Iterable[s
     rows = index.row_ids.rows(named)
     wanted = {int(row) for row in rows if row >= 0} | _sharing_words(index, [*lines])
     ordered = sorted(wanted)
-    memories = index.memories.select("memory_id", "content", SAID_AT)[ordered]
+    memories = index.memories.select("memory_id", "content", SAID_AT, "speaker")[ordered]
     agents = index.by_assistant(np.array(ordered, dtype=np.int64))
-    for (memory_id, content, at), by_agent in zip(memories.iter_rows(), agents.tolist(), strict=True):
-        sources.add(memory_id, content, by_agent=by_agent, at=at)
+    for (memory_id, content, at, speaker), by_agent in zip(memories.iter_rows(), agents.tolist(), strict=True):
+        sources.add(memory_id, content, by_agent=by_agent, at=at, speaker=speaker)
 
 
 def _sharing_words(index: "Index", lines: list[str]) -> set[int]:
@@ -221,5 +222,6 @@ def _sharing_words(index: "Index", lines: list[str]) -> set[int]:
                 if key not in postings:
                     postings[key] = np.unique(index.passages.row[index.postings.postings(np.uint64(key))[0][:_UNITS]])
                 counts.update(postings[key].tolist())
-            rows |= {row for row, _ in counts.most_common(quoting.COMPARED)}
+            closest = sorted(counts, key=lambda row: (-counts[row], index.root_lengths[row]))
+            rows |= {*closest[: quoting.COMPARED]}
     return rows
