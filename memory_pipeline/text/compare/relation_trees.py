@@ -47,10 +47,10 @@ _AT_ONCE: Final = 128
 """Pairs that go through the trees together; more take longer, as less of them is near the processor."""
 _SIEVE: Final = 225
 """The first of the trees, which see of most pairs that they are unrelated."""
-_UNLIKELY: Final = 0.36
+_UNLIKELY: Final = 0.345
 """Share of all relations by these trees below which a pair goes through no more of them. Of 71,150 pairs of 97 stores
-all trees leave .115 possible (`POSSIBLE`), of which one in 1,000 has less than that; .32 of all have as much."""
-_AT_MOST: Final = 0.0034
+all trees leave .145 possible (`POSSIBLE`), of which one in 1,000 has less than that; .38 of all have as much."""
+_AT_MOST: Final = 0.0027
 """Mean probability of any relation, by all trees, of pairs with about that share."""
 _DAY: Final = 86_400_000_000
 """Microseconds."""
