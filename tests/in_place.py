@@ -78,7 +78,7 @@ def read(lake: Lake, name: str, *, at: int | None = None) -> pl.DataFrame:
     with TemporaryDirectory() as folder:
         copy = Path(folder) / "copy.sqlite"
         if address == SQLITE:
-            lake.ledger.copy(copy)
+            lake.ledger.database.copy(copy)
         url = f"sqlite:///{copy}" if address == SQLITE else address.replace("@/", "@localhost/")
         table = ducklake.connect(url, at=at, readonly=at is None).table(name)
         return ducklake.polars.read_ducklake(table).sort(DEFINITIONS[name].key)

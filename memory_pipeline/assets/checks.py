@@ -19,7 +19,7 @@ from memory_pipeline.consolidation.plans.quota import held_profiles
 from memory_pipeline.consolidation.state.projection import State
 from memory_pipeline.engine.in_order import EngineError
 from memory_pipeline.llm.openai import CompletionUnavailable
-from memory_pipeline.runs import commit, consolidate
+from memory_pipeline.runs import commit, consolidate, inputs
 from memory_pipeline.schemas import TABLES
 
 SHOWN: Final = 20
@@ -145,4 +145,4 @@ def planned(store: Store) -> tuple[dict[str, pl.DataFrame], pl.DataFrame]:
     with refusing(CompletionUnavailable, EngineError):
         profiles = store.participants(preview=True)
         tables = consolidate.preview(store.lake, store.settings, profiles)
-        return tables, commit.violations(tables, store.policies(profiles))
+        return tables, commit.violations(tables, inputs.policies(store.settings, profiles))

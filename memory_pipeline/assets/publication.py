@@ -19,7 +19,7 @@ from memory_pipeline.lake import snapshot as duckdb_file
 from memory_pipeline.lake.tables import StaleInstant
 from memory_pipeline.llm.openai import CompletionUnavailable
 from memory_pipeline.recall.live.state import publish_indexes
-from memory_pipeline.runs import changes, commit, consolidate
+from memory_pipeline.runs import changes, commit, consolidate, inputs
 
 
 def commit_step(names: Namespace) -> dg.OpDefinition:
@@ -72,7 +72,7 @@ def commit_step(names: Namespace) -> dg.OpDefinition:
 def _committed(store: Store, tables: Tables, **run: Any) -> tuple[dict[str, int], Tables]:
     """Commit the plan, a reviewed one whole or not at all; return each profile's position, and the tables committed."""
     if store.run.plan_file:
-        policies = store.policies(tables["profiles"])
+        policies = inputs.policies(store.settings, tables["profiles"])
         return commit.commit(store.lake, tables, policies, whole=True, left_out=store.left_out, **run), tables
     return consolidate.commit_all(store.lake, store.settings, tables, **run)
 

@@ -20,7 +20,7 @@ from memory_pipeline.assets.namespace import Namespace
 from memory_pipeline.assets.run_tags import RETRY
 from memory_pipeline.consolidation import model_requests
 from memory_pipeline.consolidation.context import Complete
-from memory_pipeline.consolidation.pipeline import Engine, LastRun
+from memory_pipeline.consolidation.pipeline import Engine
 from memory_pipeline.consolidation.plans import leaving_out, plan_document, quota
 from memory_pipeline.consolidation.scope import KNOWN
 from memory_pipeline.consolidation.state.projection import State
@@ -126,10 +126,6 @@ class Store:
         if "lake" in vars(self):
             self.lake.close()
 
-    def policies(self, profiles: pl.DataFrame) -> dict[str, Policy]:
-        """Return the policies of the profiles of a run, by hash."""
-        return inputs.policies(self.settings, profiles)
-
     def completer(self, policies: Mapping[str, Policy]) -> Complete:
         """Return what answers the requests to a language model: the plan to apply, else the model, where installed."""
         if self.run.plan_file:
@@ -140,10 +136,6 @@ class Store:
     def engine(self) -> Engine:
         """Where the parts of a stage are computed, by the settings and by the size of the whole store."""
         return engines.choose(self.settings, memories=int(self.lake.ledger.profiles()["memories"].sum()))
-
-    def last_run(self, profiles: pl.DataFrame) -> LastRun:
-        """Return what the last run published, for stages that the task does not need."""
-        return consolidate.last_run(self.lake, profiles)
 
     def participants(self, *, preview: bool = False) -> pl.DataFrame:
         """Return who takes part in the run, from which state, under which policy: the table `profiles`.

@@ -20,7 +20,7 @@ from memory_pipeline.consolidation.stage import Stage
 from memory_pipeline.engine.in_order import EngineError
 from memory_pipeline.erasure.erase import resume_erasure
 from memory_pipeline.llm.openai import CompletionUnavailable
-from memory_pipeline.runs import commit, inputs, resting
+from memory_pipeline.runs import commit, consolidate, inputs, resting
 
 Tables = dict[str, pl.DataFrame]
 
@@ -122,7 +122,7 @@ def _taken(group: str) -> tuple[str, ...]:
 def compute(stages: Sequence[Stage], store: Store, tables: pipeline.Tables) -> Tables:
     """Run stages on their inputs, store the rows that they add to recorded tables, and return their whole tables."""
     profiles = tables["profiles"]
-    policies = store.policies(profiles)
+    policies = inputs.policies(store.settings, profiles)
     recorded = [name for stage in stages for name in stage.recorded]
     from_last_run = [name for stage in stages for name in stage.from_last_run]
     made = pipeline.run(
@@ -130,7 +130,7 @@ def compute(stages: Sequence[Stage], store: Store, tables: pipeline.Tables) -> T
         policies,
         stages=stages,
         keep={name for stage in stages for name in stage.gives},
-        last_run=store.last_run(profiles),
+        last_run=consolidate.last_run(store.lake, profiles),
         complete=store.completer(policies),
         engine=store.engine,
     )
@@ -158,7 +158,7 @@ def _checked(names: Namespace, tables: Tables) -> Iterator[dg.AssetCheckEvaluati
 
 def _check_plan(names: Namespace, store: Store, tables: Tables) -> Iterator[dg.AssetCheckEvaluation]:
     """Check a plan before anything is changed."""
-    broken = commit.violations(tables, store.policies(tables["profiles"]))
+    broken = commit.violations(tables, inputs.policies(store.settings, tables["profiles"]))
     invariants, quota = checks.of_plan(names, broken, tables)
     yield checks.evaluation(invariants, blocking=True)
     yield checks.evaluation(quota, blocking=False)

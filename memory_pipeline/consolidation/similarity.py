@@ -11,7 +11,7 @@ A row that is zero or holds NaN or infinity is *unknown* and matches nothing. Ro
 Not here: what a similarity is used for (the stages), and the approximate index of recall.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -63,6 +63,20 @@ class Pairs:
 
     def __len__(self) -> int:
         return len(self.left)
+
+    def take(self, which: Integers | Marks | slice) -> "Pairs":
+        """Return some of the pairs, by index, mask or slice."""
+        return Pairs(self.left[which], self.right[which], self.similarity[which])
+
+
+def concatenate(parts: Sequence[Pairs]) -> Pairs:
+    """Return the pairs of all parts, in order."""
+    empty = np.empty(0, dtype=np.int64)
+    return Pairs(
+        np.concatenate([empty, *(pairs.left for pairs in parts)]),
+        np.concatenate([empty, *(pairs.right for pairs in parts)]),
+        np.concatenate([empty.astype(np.float32), *(pairs.similarity for pairs in parts)]),
+    )
 
 
 def matrix(vectors: pl.Series) -> Matrix:
@@ -190,14 +204,14 @@ def threshold_join(
     segments = _segments(groups, rows)
     new = np.ones(len(vectors), dtype=np.bool_) if fresh is None else fresh
     small = _join_small(rows, [indexes for indexes in segments if len(indexes) <= _SMALL], minimum)
-    joined = [_take(small, np.flatnonzero(new[small.left] | new[small.right]))]
+    joined = [small.take(new[small.left] | new[small.right])]
     joined += [
         _join_group(rows, indexes[new[indexes]], indexes[~new[indexes]], minimum, memory_budget_mb << 20)
         for indexes in segments
         if len(indexes) > _SMALL
     ]
-    pairs = _concatenate(joined)
-    return _take(pairs, np.argsort(pairs.left * len(vectors) + pairs.right))
+    pairs = concatenate(joined)
+    return pairs.take(np.argsort(pairs.left * len(vectors) + pairs.right))
 
 
 def top_k(
@@ -241,9 +255,9 @@ def top_k(
             batch = members[low : low + _TILE]
             best = _nearest(rows, batch, members[:first], k + (exclude is not None), minimum)
             nearest.append(Pairs(batch[best.left] - len(vectors), best.right, best.similarity))
-    pairs = _concatenate(nearest)
+    pairs = concatenate(nearest)
     if exclude is not None:
-        pairs = _take(pairs, np.flatnonzero(pairs.right != exclude[pairs.left]))
+        pairs = pairs.take(np.flatnonzero(pairs.right != exclude[pairs.left]))
     return _best(pairs, k)
 
 
@@ -296,13 +310,13 @@ def _join_small(rows: _Rows, segments: list[Integers], minimum: float) -> Pairs:
         near = np.flatnonzero(group[lag:] == group[:-lag])
         left, right = indexes[near], indexes[near + lag]
         joined.append(_reaching(Pairs(left, right, rows.stored(left, right)), minimum))
-    return _concatenate(joined)
+    return concatenate(joined)
 
 
 def _join_group(rows: _Rows, fresh: Integers, others: Integers, minimum: float, budget: int) -> Pairs:
     """Join the fresh rows of one large group with one another and with its other rows, both ascending row numbers."""
     if not len(fresh):
-        return _concatenate([])
+        return concatenate([])
     indexes = np.concatenate([fresh, others])
     prefix = _prefix(rows, indexes, minimum, len(fresh) * (len(indexes) - len(fresh) / 2), budget // 2)
     one_block = len(indexes) <= _TILE
@@ -332,10 +346,10 @@ def _join_group(rows: _Rows, fresh: Integers, others: Integers, minimum: float, 
             if start == low:
                 hits &= np.arange(shape[0])[:, None] < np.arange(shape[1])
             joined.append(_verified(rows, indexes[lefts], indexes[rights], hits, minimum))
-        return _concatenate(joined)
+        return concatenate(joined)
 
     with _side_by_side(threads) as spread:
-        pairs = _concatenate([*spread(strip, range(0, len(fresh), edge))])
+        pairs = concatenate([*spread(strip, range(0, len(fresh), edge))])
     return Pairs(np.minimum(pairs.left, pairs.right), np.maximum(pairs.left, pairs.right), pairs.similarity)
 
 
@@ -366,7 +380,7 @@ def _nearest(rows: _Rows, queried: Integers, indexes: Integers, k: int, minimum:
     margin = _margin(rows.dimension)
     queries = rows.units(queried).astype(np.float32)
     lower_bound = np.full(len(queried), minimum, dtype=np.float32)
-    best = _concatenate([])
+    best = concatenate([])
     for start in range(0, len(indexes), _TILE):
         part = indexes[start : start + _TILE]
         tile = queries @ rows.units(part).astype(np.float32).T
@@ -375,8 +389,8 @@ def _nearest(rows: _Rows, queried: Integers, indexes: Integers, k: int, minimum:
             bound = np.maximum(bound, np.partition(tile, -k, axis=1)[:, -k] - 2 * margin)
         i, j = np.nonzero(tile >= bound[:, None])
         similarity = rows.stored(queried[i], part[j])
-        fresh = _take(Pairs(i, part[j], similarity), np.flatnonzero(similarity >= lower_bound[i]))
-        best = _best(_concatenate([best, fresh]), k)
+        fresh = Pairs(i, part[j], similarity).take(np.flatnonzero(similarity >= lower_bound[i]))
+        best = _best(concatenate([best, fresh]), k)
         full = np.flatnonzero(np.bincount(best.left, minlength=len(queried)) == k)
         lower_bound[full] = best.similarity[np.searchsorted(best.left, full, side="right") - 1]
     return best
@@ -460,23 +474,10 @@ def _chunks(count: int, dimension: int) -> Iterator[slice]:
 
 
 def _reaching(pairs: Pairs, minimum: float) -> Pairs:
-    return _take(pairs, np.flatnonzero(reaches(pairs.similarity, minimum)))
+    return pairs.take(np.flatnonzero(reaches(pairs.similarity, minimum)))
 
 
 def _best(pairs: Pairs, k: int) -> Pairs:
     """Return the `k` best pairs of each left row, best first; ties go to the lower right row."""
-    pairs = _take(pairs, np.lexsort((pairs.right, -pairs.similarity, pairs.left)))
-    return _take(pairs, np.flatnonzero(places(pairs.left) < k))
-
-
-def _take(pairs: Pairs, indexes: Integers) -> Pairs:
-    return Pairs(pairs.left[indexes], pairs.right[indexes], pairs.similarity[indexes])
-
-
-def _concatenate(parts: list[Pairs]) -> Pairs:
-    empty = np.empty(0, dtype=np.int64)
-    return Pairs(
-        np.concatenate([empty, *(pairs.left for pairs in parts)]),
-        np.concatenate([empty, *(pairs.right for pairs in parts)]),
-        np.concatenate([empty.astype(np.float32), *(pairs.similarity for pairs in parts)]),
-    )
+    pairs = pairs.take(np.lexsort((pairs.right, -pairs.similarity, pairs.left)))
+    return pairs.take(np.flatnonzero(places(pairs.left) < k))

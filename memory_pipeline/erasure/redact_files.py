@@ -23,7 +23,7 @@ from memory_pipeline.ledger import catalog, dagster_postgres, event, profile_eve
 from memory_pipeline.ledger.catalog import NewFile
 from memory_pipeline.ledger.database import MissingFile, Transaction, explained
 from memory_pipeline.ledger.ledger import Ledger
-from memory_pipeline.ledger.payloads import ERASED
+from memory_pipeline.ledger.payloads import ERASED, rewritten
 from memory_pipeline.ledger.tables import File
 from memory_pipeline.schemas import TABLES
 
@@ -293,16 +293,5 @@ def _masked(cell: str, quotes: Quotes) -> str:
     whole = "\n".join(strings(document))
     if whole.isascii() and not quotes.verbatim(whole):  # as is nearly every cell
         return cell
-    new = _walked(document, quotes)
+    new = rewritten(document, quotes.masked)
     return cell if new == document else json.dumps(new)
-
-
-def _walked(value: Any, quotes: Quotes) -> Any:
-    match value:
-        case str():
-            return quotes.masked(value)
-        case dict():
-            return {quotes.masked(name): _walked(inner, quotes) for name, inner in value.items()}
-        case list():
-            return [_walked(inner, quotes) for inner in value]
-    return value

@@ -123,7 +123,7 @@ def _chat(path: Path, name: str, events: Iterable[Event | DeadLetter], questions
 def _locomo(question: Mapping[str, Any], name: str) -> dict[str, Any]:
     references = question.get("evidence", [])
     evidence = [f"D{session}:{turn}" for text in references for session, turn in _EVIDENCE.findall(str(text))]
-    return dict.fromkeys(_LISTS, ()) | {
+    return {
         "id": name,
         "text": str(question.get("question", "")),
         "kind": _KINDS.get(question.get("category", 0), "other"),

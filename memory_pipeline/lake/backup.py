@@ -68,7 +68,7 @@ def back_up(lake: Lake, folder: Path, *, now: datetime) -> Backup:
         erasure_guards.refuse(lake.ledger)
         disk.private(folder)
         lake.ledger.note_export(folder, at=now)  # first: an erasure that waits for the backup names it
-        lake.ledger.copy(folder / FILE_NAME)
+        lake.ledger.database.copy(folder / FILE_NAME)
         own, expected = _listed(folder)
         keys, local = [*expected, *archives(lake.store)], LocalObjectStore(lake.home)
         copied = {FILE_NAME: files.checksum(target, FILE_NAME)}

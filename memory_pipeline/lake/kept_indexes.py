@@ -23,8 +23,7 @@ _SUFFIX: Final = ".npz"
 
 def erased(ledger: Ledger) -> int:
     """Return the position of the last erasure."""
-    with ledger.reading() as transaction:
-        return catalog.mark(transaction, Mark.ERASED)
+    return ledger.mark(Mark.ERASED)
 
 
 def path(home: Path, profile_id: str, *, made_by: str, erased: int) -> Path:
@@ -49,7 +48,7 @@ def keep(ledger: Ledger, target: Path, write: Callable[[BinaryIO], None], *, era
     with suppress(OSError, LakeError), disk.aside(target.parent) as file:
         with file.open("xb") as opened:
             # From here on an erasure finds the file by its name, and a crash leaves nothing that it has not seen.
-            if _is_older(ledger, erased):
+            if ledger.mark(Mark.ERASED) != erased:
                 return False
             write(opened)
         with ledger.writing() as transaction:
@@ -67,10 +66,6 @@ def outdated(home: Path, *, erased: int) -> list[str]:
     """Return the names of indexes that were made before the last erasure, and the remains of unfinished ones."""
     files = sorted((home / FOLDER).glob("*"))
     return [file.name for file in files if not file.name.endswith(f"-{erased}{_SUFFIX}")]
-
-
-def _is_older(ledger: Ledger, position: int) -> bool:
-    return erased(ledger) != position
 
 
 def _name(profile_id: str) -> str:

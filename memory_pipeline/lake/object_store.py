@@ -152,8 +152,5 @@ class LocalObjectStore:
 
 
 def _write(path: Path, data: bytes | memoryview) -> None:
-    with disk.aside(path.parent) as unfinished:
+    with disk.replacing(path) as unfinished:
         unfinished.write_bytes(data)
-        disk.sync(unfinished)
-        unfinished.replace(path)
-    disk.sync(path.parent)

@@ -28,20 +28,18 @@ def committed_policy(ledger: Ledger, commit_seq: int) -> Policy:
 
 def in_force(ledger: Ledger, runs: pl.DataFrame) -> dict[str, Policy]:
     """Return the policy of each profile's last run, of rows of `consolidation_runs`. Cost: one query per profile."""
-    last = runs.sort("commit_seq").unique("profile_id", keep="last").sort("profile_id")
-    return {
-        profile_id: committed_policy(ledger, commit_seq)
-        for profile_id, commit_seq in last.select("profile_id", "commit_seq").iter_rows()
-    }
+    return _last(ledger, runs, "profile_id")
 
 
 def of_runs(ledger: Ledger, runs: pl.DataFrame) -> dict[str, Policy]:
     """Return every policy that a run used, by its hash in `consolidation_runs`. Cost: one query per policy."""
-    last = runs.sort("commit_seq").unique("policy_hash", keep="last").sort("policy_hash")
-    return {
-        policy_hash: committed_policy(ledger, commit_seq)
-        for policy_hash, commit_seq in last.select("policy_hash", "commit_seq").iter_rows()
-    }
+    return _last(ledger, runs, "policy_hash")
+
+
+def _last(ledger: Ledger, runs: pl.DataFrame, by: str) -> dict[str, Policy]:
+    """Return the policy of the last run of each value of a column."""
+    last = runs.sort("commit_seq").unique(by, keep="last").sort(by)
+    return {value: committed_policy(ledger, seq) for value, seq in last.select(by, "commit_seq").iter_rows()}
 
 
 def rows(policies: Mapping[str, Policy], *, key: str = "profile_id") -> pl.DataFrame:

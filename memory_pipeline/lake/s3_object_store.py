@@ -96,11 +96,8 @@ class S3ObjectStore:
 
     def put(self, key: str, data: bytes | memoryview) -> None:
         """Send the object in one request."""
-        with self._explained(key):
-            try:
-                obstore.put(self._store, key, data, use_multipart=False)
-            except FileNotFoundError as error:
-                raise LakeError(f"{self.uri(key)}: no such bucket: {_REMEDIES[0][1]}") from error
+        with self._sending(key):
+            obstore.put(self._store, key, data, use_multipart=False)
 
     def get(self, key: str) -> BufferedIOBase:
         """Receive the whole object in one request, so that it is one version of it."""
@@ -150,11 +147,8 @@ class S3ObjectStore:
 
     def send(self, path: Path, key: str) -> None:
         """Send the file in parts, each tried again by itself, which the server joins at the end."""
-        with self._explained(key):
-            try:
-                obstore.put(self._store, key, path, chunk_size=_BLOCK)
-            except FileNotFoundError as error:
-                raise LakeError(f"{self.uri(key)}: no such bucket: {_REMEDIES[0][1]}") from error
+        with self._sending(key):
+            obstore.put(self._store, key, path, chunk_size=_BLOCK)
 
     def uri(self, key: str) -> str:
         """Return the object's address."""
@@ -165,6 +159,15 @@ class S3ObjectStore:
         """Turn what Polars raises for requests into the errors of this store: FileNotFoundError and LakeError."""
         with self._explained(""):
             yield
+
+    @contextmanager
+    def _sending(self, key: str) -> Iterator[None]:
+        """Do as `_explained` does; what is not found by a request that sends an object is the bucket."""
+        with self._explained(key):
+            try:
+                yield
+            except FileNotFoundError as error:
+                raise LakeError(f"{self.uri(key)}: no such bucket: {_REMEDIES[0][1]}") from error
 
     @contextmanager
     def _explained(self, key: str) -> Iterator[None]:

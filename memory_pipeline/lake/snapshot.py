@@ -160,9 +160,7 @@ def standing_position(lake: Lake) -> int:
 
     Rows that are made again must stand from there on, or a snapshot of it lacks them.
     """
-    with lake.ledger.reading() as transaction:
-        erased = catalog.mark(transaction, Mark.ERASED)
-    return max(shown_position(lake.ledger.runs(), lake.ledger.last_undo()), erased)
+    return max(shown_position(lake.ledger.runs(), lake.ledger.last_undo()), lake.ledger.mark(Mark.ERASED))
 
 
 def build(

@@ -166,14 +166,14 @@ class Lake:
         if as_of is not None:
             conditions.append((occurred <= as_of) | ((recorded <= as_of) & ~pipeline))
         folds_at = pl.when(pipeline).then(occurred).otherwise(pl.min_horizontal(occurred, recorded))
-        projected = self._mark(Mark.PROJECTED)
+        projected = self.ledger.mark(Mark.PROJECTED)
         stored = self.scan("events", pl.col("seq") <= projected, *conditions, seq=seq)
         newer = event.frame(self.ledger.read(projected, seq)).filter(*conditions)
         return pl.concat([stored, newer]).with_columns(occurred_at=folds_at).sort("occurred_at", "seq", "ordinal")
 
     def waiting(self) -> tuple[int, int]:
         """Return how many agents' events the table `events` lacks, and how many of them are accesses."""
-        return self.ledger.waiting(self._mark(Mark.PROJECTED))
+        return self.ledger.waiting(self.ledger.mark(Mark.PROJECTED))
 
     @contextmanager
     def copying(self) -> Iterator[None]:
@@ -465,10 +465,6 @@ class Lake:
         if positions:
             with explained(self.home):
                 identity.note(self.ledger, self.store, position=max(positions.values()))
-
-    def _mark(self, name: Mark) -> int:
-        with self.ledger.reading() as transaction:
-            return catalog.mark(transaction, name)
 
     def _in_ledger(self, table: str, seq: int | None, profiles: Collection[str] | None) -> pl.DataFrame:
         """Return a table that is kept in the ledger's database."""

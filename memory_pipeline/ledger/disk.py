@@ -52,10 +52,23 @@ def without_zeros(path: Path) -> None:
 
 
 @contextmanager
+def replacing(path: Path) -> Iterator[Path]:
+    """Yield an unused path to write a file to, which then takes the name `path`: others see the old file or all of it.
+
+    It survives a power cut from then on. If writing fails, the old file stays. Creates the folder if it is missing.
+    """
+    with aside(path.parent) as unfinished:
+        yield unfinished
+        sync(unfinished)
+        unfinished.replace(path)
+    sync(path.parent)
+
+
+@contextmanager
 def aside(folder: Path) -> Iterator[Path]:
     """Yield an unused path in `folder` to write to, and remove what is still there on exit.
 
-    Creates the folder if it is missing. The caller syncs the file and renames it, then syncs the folder.
+    Creates the folder if it is missing.
     """
     _make(folder)
     path = folder / f".{secrets.token_hex(8)}.aside"

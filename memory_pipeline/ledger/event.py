@@ -32,6 +32,7 @@ from memory_pipeline.ledger.payloads import (
     Updated,
     canonical_json,
     read_json,
+    rewritten,
     written,
 )
 from memory_pipeline.ledger.validation_errors import nearest, reason, shown
@@ -265,7 +266,7 @@ def _without_credentials(fields: dict[str, Any]) -> dict[str, Any]:
             credentials.refuse(name, value)
     if "payload" not in fields:
         return fields
-    return fields | {"payload": credentials.redacted_values(fields["payload"])}
+    return fields | {"payload": rewritten(fields["payload"], credentials.redacted)}
 
 
 def _object(raw: bytes | str | Mapping[str, Any]) -> Mapping[str, Any]:

@@ -6,6 +6,8 @@ from contextlib import closing
 from pathlib import Path
 from typing import Final
 
+from memory_pipeline.ledger.disk import replacing
+
 MIGRATION: Final = 4
 """Last change of the layout that a database states; SqliteStore applies those after it when it is set up."""
 
@@ -31,18 +33,12 @@ def write(path: Path, rows: Iterable[Row], *, table: str) -> None:
 
     `table` names a further table, which SqliteStore ignores: `prefix`, `key`, and what is beside the value.
     """
-    draft = path.with_name(f"{path.name}.tmp")
-    draft.unlink(missing_ok=True)
-    try:
-        with closing(sqlite3.connect(draft)) as connection, connection:
-            connection.executescript(_LAYOUT)
-            versions = ((version,) for version in range(MIGRATION + 1))
-            connection.executemany("INSERT INTO store_migrations (v) VALUES (?)", versions)
-            connection.execute(f'CREATE TABLE "{table}" (prefix TEXT, key TEXT, item TEXT, PRIMARY KEY (prefix, key))')
-            for *item, beside in rows:
-                connection.execute("INSERT INTO store VALUES (?, ?, ?, ?, ?, ?, ?)", item)
-                if beside is not None:
-                    connection.execute(f'INSERT INTO "{table}" VALUES (?, ?, ?)', (*item[:2], beside))  # noqa: S608
-        draft.replace(path)
-    finally:
-        draft.unlink(missing_ok=True)
+    with replacing(path) as draft, closing(sqlite3.connect(draft)) as connection, connection:
+        connection.executescript(_LAYOUT)
+        versions = ((version,) for version in range(MIGRATION + 1))
+        connection.executemany("INSERT INTO store_migrations (v) VALUES (?)", versions)
+        connection.execute(f'CREATE TABLE "{table}" (prefix TEXT, key TEXT, item TEXT, PRIMARY KEY (prefix, key))')
+        for *item, beside in rows:
+            connection.execute("INSERT INTO store VALUES (?, ?, ?, ?, ?, ?, ?)", item)
+            if beside is not None:
+                connection.execute(f'INSERT INTO "{table}" VALUES (?, ?, ?)', (*item[:2], beside))  # noqa: S608

@@ -17,7 +17,8 @@ import polars as pl
 import sqlalchemy as sa
 from uuid6 import uuid7
 
-from memory_pipeline.ledger import database, databases, exports, references
+from memory_pipeline.ledger import catalog, database, databases, exports, references
+from memory_pipeline.ledger.catalog import Mark
 from memory_pipeline.ledger.database import Database, LostConnection, Transaction, among
 from memory_pipeline.ledger.disk import writable
 from memory_pipeline.ledger.event import COLUMNS, PIPELINE, DeadLetter, Event, instant, micros
@@ -145,10 +146,6 @@ class Ledger:
         """Keep other writers out across several transactions (see `Database.exclusive`)."""
         return self.database.exclusive()
 
-    def copy(self, file: Path) -> None:
-        """Copy the database to a new file as it is at one moment (see `Database.copy`)."""
-        self.database.copy(file)
-
     def append(self, events: Sequence[Event]) -> Appended:
         """Append a batch of agents' events in one transaction, each event id once.
 
@@ -223,6 +220,11 @@ class Ledger:
         """Return the position of the last event; 0 before the first."""
         with self.reading() as transaction:
             return position_in(transaction)
+
+    def mark(self, name: Mark) -> int:
+        """Return a position that the catalogue marks; 0 before it is set."""
+        with self.reading() as transaction:
+            return catalog.mark(transaction, name)
 
     def heads(self, profiles: Collection[str] | None = None, *, seq: int | None = None) -> dict[str, int]:
         """Return the position of the last commit, undo, erasure or update of each profile; 0 where there is none.

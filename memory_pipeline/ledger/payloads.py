@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from datetime import UTC, datetime
 from typing import Annotated, Any, ClassVar, Final, Literal, Self
 
@@ -76,6 +76,15 @@ def deeper(document: object, most: int) -> bool:
     for _ in range(most + 1):
         level = [inner for part in level for inner in _within(part)]
     return bool(level)
+
+
+def rewritten(value: Any, rewrite: Callable[[str], str]) -> Any:
+    """Return a JSON value with every text rewritten, field names included."""
+    if isinstance(value, str):
+        return rewrite(value)
+    if isinstance(value, Mapping):
+        return {rewritten(name, rewrite): rewritten(inner, rewrite) for name, inner in value.items()}
+    return [rewritten(inner, rewrite) for inner in value] if isinstance(value, list | tuple) else value
 
 
 def _within(value: object) -> Collection[object]:

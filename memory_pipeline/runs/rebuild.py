@@ -1,6 +1,6 @@
 """Rebuilds published tables, and past states, from the ledger alone, by the same stages as a run."""
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -107,19 +107,17 @@ def as_committed(
     for profiles, policies, seqs in _bases(lake, runs):
         last_run = _last_run(lake, profiles, earlier.filter(pl.col("commit_seq") < min(seqs)), reverted)
         parts.append(state(lake, profiles, policies, until=max(seqs), reverted=reverted, last_run=last_run))
-    return {name: pl.concat([TABLES[name].empty(), *(tables[name] for tables in parts)]) for name in PUBLISHED}
+    return _joined(parts)
 
 
 def as_stored(lake: Lake, runs: pl.DataFrame, *, reverted: pl.DataFrame) -> dict[str, pl.DataFrame]:
     """Compute the tables of profiles without a run in force: their memories, described at the states of `runs`."""
-    parts = [{name: TABLES[name].empty() for name in PUBLISHED}]
+    parts = []
     for profiles, policies, _ in _bases(lake, runs):
         tables = pipeline.run(_sources(lake, profiles, reverted), policies, stages=pipeline.DESCRIBING)
-        described = tables | pipeline.settle(
-            tables | {"consolidation_plan": TABLES["consolidation_plan"].empty()}, policies
-        )
-        parts.append({name: described.get(name, rows) for name, rows in parts[0].items()})
-    return {name: pl.concat([part[name] for part in parts]) for name in PUBLISHED}
+        unplanned = tables | {"consolidation_plan": TABLES["consolidation_plan"].empty()}
+        parts.append(tables | pipeline.settle(unplanned, policies))
+    return _joined(parts)
 
 
 def snapshot_at(lake: Lake, as_of: datetime) -> Path:
@@ -229,17 +227,23 @@ def _last_run(lake: Lake, profiles: pl.DataFrame, earlier: pl.DataFrame, reverte
         makers = pl.concat([needing, first.join(needing, on="profile_id", how="anti")]).sort("profile_id")
         at = tuple(makers["commit_seq"])
         if at not in computed:
-            states = [
-                state(lake, made, policies, until=max(seqs), reverted=reverted)
-                for made, policies, seqs in _bases(lake, makers)
-            ]
-            computed[at] = {
-                name: pl.concat([TABLES[name].empty(), *(one[name] for one in states)]) for name in PUBLISHED
-            }
+            computed[at] = _joined(
+                [
+                    state(lake, made, policies, until=max(seqs), reverted=reverted)
+                    for made, policies, seqs in _bases(lake, makers)
+                ]
+            )
         tables |= {name: computed[at][name] for name in stage.reused}
     return pipeline.LastRun(
         frozenset(before["profile_id"]), lambda name, own: tables[name].filter(pl.col("profile_id").is_in(list(own)))
     )
+
+
+def _joined(parts: Sequence[Mapping[str, pl.DataFrame]]) -> dict[str, pl.DataFrame]:
+    """Return the tables of `PUBLISHED` of several states as one; a part may lack some, and there may be none."""
+    return {
+        name: pl.concat([TABLES[name].empty(), *(part[name] for part in parts if name in part)]) for name in PUBLISHED
+    }
 
 
 def _bases(lake: Lake, runs: pl.DataFrame) -> Iterator[tuple[pl.DataFrame, dict[str, Policy], list[int]]]:

@@ -17,7 +17,7 @@ from typing import Any, Final
 import filelock
 
 from memory_pipeline.ledger.database import LakeError, explained
-from memory_pipeline.ledger.disk import aside, private, sync
+from memory_pipeline.ledger.disk import private, replacing
 from memory_pipeline.service.choices import Role
 
 TOKENS_FILE: Final = "tokens.json"
@@ -141,9 +141,6 @@ def _locked(home: Path) -> Iterator[None]:
 def _write(home: Path, grants: list[Grant]) -> None:
     """Replace the file atomically; only its owner can read it."""
     rows = [asdict(grant) | {"created_at": grant.created_at.isoformat()} for grant in grants]
-    with aside(home) as temporary:
-        temporary.touch(0o600, exist_ok=False)
-        temporary.write_text(json.dumps(rows, indent=1) + "\n", "utf-8")
-        sync(temporary)
-        temporary.replace(home / TOKENS_FILE)
-    sync(home)
+    with replacing(home / TOKENS_FILE) as unfinished:
+        unfinished.touch(0o600, exist_ok=False)
+        unfinished.write_text(json.dumps(rows, indent=1) + "\n", "utf-8")

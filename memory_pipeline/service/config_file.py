@@ -11,7 +11,7 @@ import filelock
 import tomlkit
 from tomlkit.exceptions import TOMLKitError
 
-from memory_pipeline.ledger.disk import aside, sync
+from memory_pipeline.ledger.disk import replacing
 from memory_pipeline.settings import (
     ENVIRONMENT_PREFIX,
     HOME_VARIABLE,
@@ -196,11 +196,8 @@ def _change(home: Path, setting: str, profile_id: str | None, *, written: bool) 
 
 def replace_file(file: Path, text: str) -> None:
     """Replace a file atomically; it keeps its mode, and is never readable by more people meanwhile."""
-    with aside(file.parent) as temporary:
-        temporary.touch(0o600 if file.exists() else 0o666, exist_ok=False)
-        temporary.write_text(text, "utf-8")
+    with replacing(file) as unfinished:
+        unfinished.touch(0o600 if file.exists() else 0o666, exist_ok=False)
+        unfinished.write_text(text, "utf-8")
         if file.exists():
-            temporary.chmod(file.stat().st_mode)
-        sync(temporary)
-        temporary.replace(file)
-    sync(file.parent)
+            unfinished.chmod(file.stat().st_mode)

@@ -2,7 +2,7 @@
 
 import logging
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from importlib import resources
 from pathlib import Path
 from typing import Any, Final
@@ -45,11 +45,9 @@ def dagster_home(home: Path) -> Path:
     return folder
 
 
-@contextmanager
-def instance(home: Path) -> Iterator[dg.DagsterInstance]:
-    """Open the Dagster instance of the data folder; see `opened`."""
-    with opened(dagster_home(home)) as dagster:
-        yield dagster
+def instance(home: Path) -> AbstractContextManager[dg.DagsterInstance]:
+    """Open the Dagster instance of the data folder, which is created on first use; see `opened`."""
+    return opened(dagster_home(home))
 
 
 @contextmanager

@@ -104,10 +104,7 @@ def _counts(console: Console, reports: Mapping[str, ImportReport]) -> None:
         for file, result in reports.items()
     ]
     table(console, ("file", "memories", "other events", "known before", "skipped", "refused"), rows)
-    skipped: dict[str, int] = {}
-    for result in reports.values():
-        for what, count in result.skipped.items():
-            skipped[what] = skipped.get(what, 0) + count
+    skipped = sum((Counter(result.skipped) for result in reports.values()), Counter[str]())
     for what, count in sorted(skipped.items()):
         line(console, f"skipped: {what}: {count}")
     noticed = sum((Counter(result.noticed) for result in reports.values() if result.memories), Counter[str]())

@@ -8,7 +8,7 @@ so do examples of documentation that are no keys (`ghp_xxxx`). Not here: which t
 import re
 from collections.abc import Mapping
 from functools import partial
-from typing import Any, Final
+from typing import Final
 
 import polars as pl
 
@@ -109,15 +109,6 @@ def refuse(name: str, value: str) -> None:
     """Raise ValueError for an id that is a credential: redacted, it would be the id of something else."""
     if (shown := redacted(value)) != value:
         raise ValueError(f"{redacted(name)} holds a credential ({shown[:60]}); give an id without one")
-
-
-def redacted_values(value: Any) -> Any:
-    """Return a JSON value in which `redacted` was applied to every string, keys included."""
-    if isinstance(value, str):
-        return redacted(value)
-    if isinstance(value, Mapping):
-        return {redacted_values(key): redacted_values(inner) for key, inner in value.items()}
-    return [redacted_values(inner) for inner in value] if isinstance(value, list | tuple) else value
 
 
 def held(texts: pl.Series) -> pl.Series:

@@ -88,8 +88,9 @@ def _relation(fields: Mapping[str, Any], content: str) -> Relation | None:
     """Return the relation of which an import made a memory; None if it did not, or the text was changed since."""
     metadata = fields.get("metadata", {})
     source, target, kind = (_text(metadata.get(name)) for name in (ENTITY, TARGET, RELATION))
-    known = source and target and kind and content == sentence(source, kind, target)
-    return (source, target, kind) if known and source and target and kind else None
+    if source and target and kind and content == sentence(source, kind, target):
+        return source, target, kind
+    return None
 
 
 def _stated(current: Current) -> Iterator[Relation]:

@@ -158,12 +158,8 @@ def export(
 
 def _parquet(path: Path, _: str, rows: pl.DataFrame, chosen: State) -> None:
     """Write a file, aside and renamed; its metadata identify its state."""
-    with disk.aside(path.parent) as unfinished:
-        with unfinished.open("wb") as file:  # Polars takes no path that is not UTF-8
-            rows.write_parquet(file, compression="zstd", metadata=chosen.labels)
-        disk.sync(unfinished)
-        unfinished.replace(path)
-    disk.sync(path.parent)
+    with disk.replacing(path) as unfinished, unfinished.open("wb") as file:  # Polars takes no path that is not UTF-8
+        rows.write_parquet(file, compression="zstd", metadata=chosen.labels)
 
 
 def _delta(path: Path, name: str, rows: pl.DataFrame, chosen: State) -> None:

@@ -1,5 +1,6 @@
 """Vectors of memories by row, and their cosines with a query."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Final, Self
 
@@ -116,11 +117,8 @@ class VectorRows:
             return cosines
         unit = query.astype(np.float64)
         unit = unit / np.linalg.norm(unit)
-        first = 0
-        for chunk in self.chunks:
-            inside = np.flatnonzero((self.at[rows] >= first) & (self.at[rows] < first + len(chunk)))
-            cosines[inside] = np.einsum("ij,j->i", chunk[self.at[rows[inside]] - first].astype(np.float64), unit)
-            first += len(chunk)
+        for places, vectors in self._of(rows):
+            cosines[places] = np.einsum("ij,j->i", vectors.astype(np.float64), unit)
         return cosines
 
     def similarities(self, rows: Integers) -> Floats:
@@ -128,12 +126,17 @@ class VectorRows:
         if not self.chunks:
             return np.zeros((len(rows), len(rows)))
         chosen = np.zeros((len(rows), self.chunks[0].shape[1]))
-        first = 0
-        for chunk in self.chunks:
-            inside = np.flatnonzero((self.at[rows] >= first) & (self.at[rows] < first + len(chunk)))
-            chosen[inside] = chunk[self.at[rows[inside]] - first]
-            first += len(chunk)
+        for places, vectors in self._of(rows):
+            chosen[places] = vectors
         return np.asarray(chosen @ chosen.T, dtype=np.float64)
+
+    def _of(self, rows: Integers) -> Iterator[tuple[Integers, Matrix]]:
+        """Yield the vectors of some memories, chunk by chunk, each time with their places among `rows`."""
+        at, first = self.at[rows], 0
+        for chunk in self.chunks:
+            places = np.flatnonzero((at >= first) & (at < first + len(chunk)))
+            yield places, chunk[at[places] - first]
+            first += len(chunk)
 
     def _fits(self, query: Matrix) -> bool:
         return bool(self.chunks) and self.chunks[0].shape[1] == len(query) and bool(np.any(query))

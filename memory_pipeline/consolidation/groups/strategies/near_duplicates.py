@@ -112,34 +112,34 @@ def _near_duplicates(
     nodes, node = np.unique(stated.select(first).to_series().to_numpy(), return_inverse=True)
     stated, vectors = stated[nodes], inputs.space[rows[nodes]]
     near = inputs.near(rows[nodes], stated["kin"].to_numpy(), inputs.policy.duplicate_similarity)
-    near = _take(near, (stated["judged"].gather(near.left) & stated["judged"].gather(near.right)).to_numpy())
+    near = near.take((stated["judged"].gather(near.left) & stated["judged"].gather(near.right)).to_numpy())
     repeated, answered = (_of_one_owner(stated, _between(node, pairs)) for pairs in (repeats, told))
     same = _Same(
         components(len(nodes), repeated.left, repeated.right), components(len(nodes), answered.left, answered.right)
     )
-    near = _joined(near, _take(repeated, ~_contains(near, repeated)))
+    near = similarity.concatenate([near, repeated.take(~_contains(near, repeated))])
     contrary = _between(node, conflicts)
-    contrary = _take(contrary, same.told[contrary.left] != same.told[contrary.right])
+    contrary = contrary.take(same.told[contrary.left] != same.told[contrary.right])
     denied = _contains(contrary, near)
     plain = ~denied & _plainly_apart(stated, near) & (same.found[near.left] != same.found[near.right])
-    judged = _take(near, ~plain & ~denied)
-    refused = pl.concat([_disagreeing(stated, judged, same), _denied(_take(near, denied))])
-    agreeing = _take(judged, ~_contains(_ends(refused), judged))
-    apart = _joined(_joined(_take(near, plain), _ends(refused)), contrary)
+    judged = near.take(~plain & ~denied)
+    refused = pl.concat([_disagreeing(stated, judged, same), _denied(near.take(denied))])
+    agreeing = judged.take(~_contains(_ends(refused), judged))
+    apart = similarity.concatenate([near.take(plain), _ends(refused), contrary])
     while True:
         labels = linkage.united(
             len(nodes), agreeing.left, agreeing.right, agreeing.similarity, apart=(apart.left, apart.right)
         )
         inner = _inside(labels)
-        inner = _take(inner, ~_contains(judged, inner))
+        inner = inner.take(~_contains(judged, inner))
         inner = Pairs(inner.left, inner.right, similarity.pair_similarity(vectors, inner.left, inner.right))
         disagreements = _disagreeing(stated, inner, same)
         if disagreements.is_empty():
-            return nodes[labels][node], _refusals(stated, refused, _take(near, plain))
+            return nodes[labels][node], _refusals(stated, refused, near.take(plain))
         judged, refused, apart = (
-            _joined(judged, inner),
+            similarity.concatenate([judged, inner]),
             pl.concat([refused, disagreements]),
-            _joined(apart, _ends(disagreements)),
+            similarity.concatenate([apart, _ends(disagreements)]),
         )
 
 
@@ -219,9 +219,9 @@ def _disagreeing(stated: pl.DataFrame, pairs: Pairs, same: _Same) -> pl.DataFram
     Neither other words nor another day makes two different that were found to repeat each other.
     """
     no_text = pl.lit(None, pl.String)
-    judged = [_frame(_take(pairs, slice(0))).with_columns(reason=no_text, detail=no_text)]
+    judged = [_frame(pairs.take(slice(0))).with_columns(reason=no_text, detail=no_text)]
     ids = stated["memory_id"].rank("dense").to_numpy()
-    for part in (_take(pairs, slice(at, at + _GUARDED_AT_ONCE)) for at in range(0, len(pairs), _GUARDED_AT_ONCE)):
+    for part in (pairs.take(slice(at, at + _GUARDED_AT_ONCE)) for at in range(0, len(pairs), _GUARDED_AT_ONCE)):
         ordered = ids[part.left] < ids[part.right]
         ends = {"left": np.where(ordered, part.left, part.right), "right": np.where(ordered, part.right, part.left)}
         sides = [stated[end].select(pl.col(_STATED).name.prefix(f"{side}_")) for side, end in ends.items()]
@@ -251,9 +251,9 @@ def _on_one_day(verdicts: pl.DataFrame) -> pl.DataFrame:
 
 def _refusals(stated: pl.DataFrame, refused: pl.DataFrame, plain: Pairs) -> pl.DataFrame:
     """Return table `merge_refusals`: the refused pairs, and of the plainly different ones those nearest to a memory."""
-    nearest = _frame(_take(plain, slice(0)))
+    nearest = _frame(plain.take(slice(0)))
     for start in range(0, len(plain), _REFUSED_AT_ONCE):
-        nearest = _nearest(pl.concat([nearest, _frame(_take(plain, slice(start, start + _REFUSED_AT_ONCE)))]))
+        nearest = _nearest(pl.concat([nearest, _frame(plain.take(slice(start, start + _REFUSED_AT_ONCE)))]))
     alone = np.arange(len(stated))
     nearest = _nearest(pl.concat([refused, _disagreeing(stated, _ends(nearest), _Same(alone, alone))]))
     one, two = (stated["memory_id"].gather(nearest[side]) for side in ("left", "right"))
@@ -302,18 +302,6 @@ def _inside(labels: Rows) -> Pairs:
         parts.append(np.stack([order[here], order[here + lag]]))
     left, right = np.concatenate(parts, axis=1)
     return Pairs(left, right, np.empty(len(left), dtype=np.float32))
-
-
-def _take(pairs: Pairs, which: NDArray[np.bool_] | Rows | slice) -> Pairs:
-    return Pairs(pairs.left[which], pairs.right[which], pairs.similarity[which])
-
-
-def _joined(first: Pairs, second: Pairs) -> Pairs:
-    return Pairs(
-        np.concatenate([first.left, second.left]),
-        np.concatenate([first.right, second.right]),
-        np.concatenate([first.similarity, second.similarity]),
-    )
 
 
 def _contains(pairs: Pairs, asked: Pairs) -> NDArray[np.bool_]:
