@@ -39,7 +39,7 @@ RANKED: Final = tuple(f"{writer}{part}" for writer in "abcd" for part in "abc")
 """Files of episodes from which the trees, the ranking of notes and the sections of core memory have learned."""
 UNREAD: Final = ("k", "n", "ad", "bd", "cd", "dd")
 """Files of episodes that nothing has learned from."""
-MEASURED: Final = ("i", "m", "o", "q", "s", "u")
+MEASURED: Final = ("i", "m", "o", "q", "s", "u", "w")
 """Files of `sentences/` that nothing learns from."""
 UNCHANGED: Final = ("quote", "hypothetical", "third", "exception")
 """Kinds of corrections after which the older note holds as before."""
