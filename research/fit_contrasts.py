@@ -3,8 +3,8 @@
 Run with `python research/fit_contrasts.py [--out FOLDER]`; the output is a file in `models/` for each of `KINDS`. It
 takes about two minutes of one core. The reader holds something else of a sentence behind the name of its speaker, so
 those of `SPOKEN` are learned from without one and behind two of `SPEAKERS`, and measured without one and behind
-`OTHERS`. Not here: the fit of weights (`state_model`), and what follows (`text/score/sections`, `text/score/core_facts`,
-`text/score/headings`).
+`OTHERS`. Not here: the fit of weights (`state_model`), and what follows (`text/score/sections`,
+`text/score/core_facts`, `text/score/headings`).
 """
 
 import argparse
