@@ -44,7 +44,7 @@ UNREAD: Final = ("k", "n", "ad", "bd", "cd", "dd", "ed")
 """Files of episodes that nothing has learned from."""
 HALVES: Final = 2
 """Networks for pairs that are trained, each on a part of the stores (`half`)."""
-MEASURED: Final = ("i", "m", "o", "q", "s", "u")
+MEASURED: Final = ("i", "m", "o", "q", "s", "u", "w")
 """Files of `sentences/` that nothing learns from."""
 UNCHANGED: Final = ("quote", "hypothetical", "third", "exception")
 """Kinds of corrections after which the older note holds as before."""

@@ -27,7 +27,7 @@ SENTENCES: Final = ("f", "g", "h", "j", "k", "l", "t")
 """Files of `sentences/` that teach it, beside the episodes `corpus_files.RANKED`."""
 ORDERS: Final = ("n", "p", "r")
 """Files of `sentences/` that hold orders alone, and teach it twice."""
-MEASURED: Final = ("o", "q", "s", "u")
+MEASURED: Final = ("o", "q", "s", "u", "w")
 """Files of `sentences/` that hold orders alone, and measure."""
 RIDGE: Final = 0.02
 """Around this the share of pairs in the right order hardly moves on sentences left out."""

@@ -193,6 +193,23 @@ def test_an_order_or_wish_of_the_moment_a_machine_that_coughs_and_an_open_value_
 
 
 @pytest.mark.parametrize(
+    ("open_value", "value"),
+    [
+        ("Walking aid: unknown", "Walking aid: two sticks"),
+        ("Hearing aid: not known", "Hearing aid: both ears"),
+        ("Blood group: not determined", "Blood group: B negative"),
+        ("Allergies: none entered", "Allergies: wasps"),
+    ],
+)
+def test_a_label_states_what_its_value_says_whoever_is_named_before_it(open_value, value):
+    speakers = ("Nora", "Tadeo", "user", "Signe")
+    said = pl.DataFrame([(text, name) for text in (open_value, value) for name in speakers], orient="row")
+    found = core_facts.core_facts(*said)
+    assert set(found["sentence"]) == {value}
+    assert set(found["row"]) == set(range(len(speakers), 2 * len(speakers)))
+
+
+@pytest.mark.parametrize(
     ("text", "kinds"),
     [
         ("I am allergic to mould. I work as a restorer.", [HEALTH, IDENTITY]),

@@ -15,6 +15,7 @@ from memory_pipeline.interop.importing import import_events, preview_events
 from memory_pipeline.ledger.event import frame, parse
 from memory_pipeline.ledger.ledger import Ledger
 from memory_pipeline.text.parse import written_days
+from memory_pipeline.text.score.headings import of_their_day
 
 NOW = datetime(2026, 5, 1, tzinfo=UTC)
 MARKDOWN = formats.FORMATS["markdown"]
@@ -442,6 +443,14 @@ def test_what_is_no_memory_is_counted(tmp_path, ledger):
         ("CHANGELOG.md", ["[1.2.0] - 2026-02-01"], "2026-02-01"),
         ("log.md", ["Standup (2026-02-01)"], "2026-02-01"),
         ("log.md", ["Due 2026-02-01"], None),
+        ("log.md", ["Standup 2026-03-01"], "2026-03-01"),
+        ("log.md", ["Standup: 1 March 2026"], "2026-03-01"),
+        ("log.md", ["Harbour office meeting 2026-02-17"], "2026-02-17"),
+        ("log.md", ["Weekly meeting 2026-W05"], "2026-01-26"),
+        ("2026-03-01.md", ["Logbook 2026-02-01"], "2026-02-01"),
+        ("log.md", ["Mooring paid until 2026-02-01"], None),
+        ("log.md", ["Regatta planned for 2026-02-01"], None),
+        ("log.md", ["Ferry ticket valid to 1 February 2026"], None),
         ("log.md", ["2026-13-01"], None),
         ("log.md", ["2026-05-02"], None),
         ("2026-03-01.md", ["2027-01-01"], "2026-03-01"),
@@ -494,7 +503,7 @@ def test_what_is_no_memory_is_counted(tmp_path, ledger):
     ],
 )
 def test_names_of_files_and_headings_date_what_is_below_them(file, headings, day):
-    found = written_days.day_of(file, headings, until=NOW)
+    found = written_days.day_of(file, headings, until=NOW, of_their_day=of_their_day)
     assert (found and found.isoformat()) == (day and f"{day}T00:00:00+00:00")
 
 

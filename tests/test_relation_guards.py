@@ -12,7 +12,7 @@ SAME = ("I live in Graz.", "Graz is where I live.")
 def points(*texts, **places):
     """Memories of these texts; a place names that of each."""
     return pl.DataFrame({"profile_id": "p", "content_hash": ["h0", "h1"], "content": texts}).with_columns(
-        pl.lit(None, pl.String).alias("speaker"),
+        pl.Series("speaker", places.get("speaker", [None, None]), pl.String),
         *(pl.Series(name, places.get(name, [None, None]), pl.String) for name in PLACES),
         pl.Series("undated", places.get("undated", [False, False])),
     )
@@ -146,3 +146,33 @@ def test_what_has_no_day_of_its_own_outdates_what_has_one_only_if_it_says_so():
 def test_what_only_refers_back_changes_nothing(relation, older, newer, may):
     assert permitted(relation, older, newer) is may
     assert permitted("duplicate", older, newer)
+
+
+@pytest.mark.parametrize("speaker", [None, "Signe", "Captain Moor"])
+@pytest.mark.parametrize(
+    ("older", "newer"),
+    [
+        ("I speak Finnish.", "I speak a little Estonian."),
+        ("I speak Welsh.", "I also speak Norwegian."),
+        pytest.param(
+            *("I speak Irish.", "I also speak Norwegian."),
+            marks=pytest.mark.xfail(strict=True, reason="the reader is less sure that one may also be Irish"),
+        ),
+        ("I play the fiddle.", "I play the accordion."),
+    ],
+)
+def test_members_of_a_set_deny_each_other_behind_no_name(older, newer, speaker):
+    assert not permitted("conflict", older, newer, speaker=[speaker] * 2)
+    assert permitted("update", older, newer, speaker=[speaker] * 2)
+
+
+@pytest.mark.parametrize(
+    ("older", "newer"),
+    [
+        ("I live in Kells.", "I live in Trim."),
+        ("I like olives.", "I hate olives."),
+        ("My name is Signe.", "My name is Penny."),
+    ],
+)
+def test_what_there_is_one_of_and_what_is_said_of_the_same_may_be_denied(older, newer):
+    assert permitted("conflict", older, newer)

@@ -6,6 +6,8 @@ has figures, days or names of its own. Not here: the judge (`judging`), and the 
 (`text/compare/merge_guard`).
 """
 
+from collections.abc import Sequence
+from itertools import takewhile
 from typing import Final
 
 import polars as pl
@@ -43,8 +45,16 @@ def permitted(pairs: pl.DataFrame, points: pl.DataFrame, known: pl.DataFrame | N
         return pairs
     places = ("user_id", "file", "heading", "project")
     rows = pl.concat([pairs["older"], pairs["newer"]]).unique().sort()
-    read = points[rows].select(*places, kinds=core_sentences.kinds(points[rows], known), row=rows)
-    found = _sides(pairs, read).filter(~_elsewhere()).select(pairs.columns)
+    texts = points[rows]
+    read = texts.select(
+        *places,
+        kinds=core_sentences.kinds(texts, known),
+        stems=tokens.content_stems(texts["content"]),
+        member=core_facts.members(core_sentences.numbers(texts, known)) >= core_facts.MEMBER_FROM,
+        row=rows,
+    )
+    sides = _sides(pairs, read).filter(~_elsewhere())
+    found = sides.filter(~_beside_each_other(sides)).select(pairs.columns)
     return _asked_if_undated(found.filter(~_refer_back(found, points, known)), points["undated"])
 
 
@@ -143,6 +153,26 @@ def _elsewhere() -> pl.Expr:
     repeats = pl.col("relation") == "duplicate"
     beside = ~pl.any_horizontal(_below(one, other) for one, other in (_SIDES, _SIDES[::-1]))
     return user | (heading & (beside | repeats)) | (file & repeats) | (project & instruct)
+
+
+def _beside_each_other(sides: pl.DataFrame) -> pl.Series:
+    """Return which pairs would deny each other though each of the two names one of several that hold beside each other.
+
+    Two languages that somebody speaks are no dispute, whoever is named before them. The two end with other words: where
+    one dislikes what the other likes, or gives another figure of it, they end with what they share.
+    """
+    named = pl.all_horizontal(pl.col(f"{side}_member").fill_null(value=False) for side in _SIDES)
+    rows = sides.select((pl.col("relation") == "conflict") & named).to_series().arg_true()
+    ends = (_end_apart(*stems) for stems in sides[rows].select(f"{side}_stems" for side in _SIDES).iter_rows())
+    found = pl.repeat(value=False, n=len(sides), dtype=pl.Boolean, eager=True)
+    return found.scatter(rows, pl.Series(list(ends), dtype=pl.Boolean))
+
+
+def _end_apart(older: Sequence[str], newer: Sequence[str]) -> bool:
+    """Return whether two texts share a word, and each goes on after the last one that they share; a figure is none."""
+    shared = {*older} & {*newer}
+    ends = ([*takewhile(lambda stem: stem not in shared, reversed(side))] for side in (older, newer))
+    return bool(shared) and all(any(not stem[0].isdigit() for stem in end) for end in ends)
 
 
 def _below(one: str, other: str) -> pl.Expr:

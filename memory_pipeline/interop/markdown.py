@@ -38,6 +38,7 @@ from memory_pipeline.ledger.ledger import Ledger
 from memory_pipeline.ledger.payloads import written
 from memory_pipeline.schemas import EventType
 from memory_pipeline.text.parse.written_days import day_of, entry, written_by
+from memory_pipeline.text.score import headings
 
 FORMAT: Final = "markdown"
 SUFFIXES: Final = (".md", ".markdown")
@@ -128,10 +129,14 @@ class _Place:
         """Return whether it is a line of an index (see `markdown_text.is_pointer`)."""
         return self.unit.memory_id is None and is_pointer(self.unit, files, of_a_day=lambda: self.is_of_a_day)
 
+    def day_of_place(self, until: datetime) -> datetime | None:
+        """Return the day of the headings above it, of its file or its folder (see `written_days.day_of`)."""
+        return day_of(self.file, self.unit.heading, until=until, of_their_day=headings.of_their_day)
+
     @property
     def is_of_a_day(self) -> bool:
         """Whether the name of its file or a heading above it is a day."""
-        return day_of(self.file, self.unit.heading, until=datetime.max.replace(tzinfo=UTC)) is not None
+        return self.day_of_place(datetime.max.replace(tzinfo=UTC)) is not None
 
 
 @dataclass(frozen=True)
@@ -337,7 +342,7 @@ def _stored(source: Source, place: _Place, committed: str | None) -> Iterator[It
         yield exact
         return
     fields = {**place.note.front, **place.unit.fields}
-    stands = day_of(place.file, place.unit.heading, until=source.recorded_at)
+    stands = place.day_of_place(source.recorded_at)
     stated = (place.unit.fields, {} if place.day is None else {"date": place.day}, place.note.front)
     dates = (said[key] for said in stated for key in _CREATED if key in said)
     created = next(dates, stands or place.by or committed)

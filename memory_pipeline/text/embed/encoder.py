@@ -31,7 +31,7 @@ NAME: Final = "reader"
 """Name under which its vectors are stored."""
 PAIRS: Final = "pairs 6"
 """Name and version under which what it says of two texts is recorded."""
-SENTENCES: Final = "sentences 6"
+SENTENCES: Final = "sentences 7"
 """Name and version under which what it says of the sentences of a text is recorded."""
 DIMENSION: Final = 384
 STATE: Final = 2 * DIMENSION

@@ -5,11 +5,11 @@ Not here: which of several dates counts (`interop/markdown`), and dates within t
 
 import re
 import unicodedata
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta, tzinfo
 from itertools import pairwise
-from typing import Final
+from typing import Final, NamedTuple
 
 from memory_pipeline.text.lang.pack import MONTHS, WEEKDAYS
 from memory_pipeline.text.lang.registry import PACKS
@@ -65,7 +65,11 @@ _ENTRIES: Final = tuple(
 _HEADING_ENDS: Final = tuple(
     re.compile(rf"(?:(?<=[ ][-\u2013\u2014][ ])|(?<=[ ]\()){form}\)?\Z") for form in (_DIGITS, _WEEK)
 )
-"""A date at the end of a heading counts behind a dash or in parentheses: "Due 2026-03-01" names another day."""
+"""A date at the end of a heading counts behind a dash or in parentheses."""
+_AT_END: Final = tuple(
+    re.compile(rf"(?<=[\w:,] ){_WEEKDAY}{form}\Z", re.IGNORECASE) for form in (_DIGITS, _UNPADDED, _WEEK, *_IN_WORDS)
+)
+"""Behind words it may be the day that they are about: "Meeting 2026-03-01" and "Due 2026-03-01"."""
 _IN_NAMES: Final = tuple(
     re.compile(rf"(?<![^\W_])(?<![0-9]\.){form}", re.IGNORECASE)
     for form in (*(form + _ENDS for form in (_DIGITS, _UNPADDED, _WEEK)), *_IN_WORDS)
@@ -93,15 +97,18 @@ _LONGEST: Final = 200
 """Most characters of a heading or name that is read."""
 
 
-def day_of(file: str, headings: Sequence[str], *, until: datetime) -> datetime | None:
+def day_of(
+    file: str, headings: Sequence[str], *, until: datetime, of_their_day: Callable[[str], bool]
+) -> datetime | None:
     """Return the first moment (UTC) of the day that notes were written on, by where they stand; None if nothing says.
 
     The innermost heading with a date counts (headings come outermost first), else the name of the file, else that of
-    the innermost folder. Days after `until` do not count: nobody has written on them yet.
+    the innermost folder. Days after `until` do not count: nobody has written on them yet. `of_their_day` is asked about
+    headings that end with a day behind words, which may be about that day (see `headings.of_their_day`).
     """
     *folders, name = file.split("/")
     stem = name.rpartition(".")[0] or name
-    found = [_first((*_FORMS, *_HEADING_ENDS), heading) for heading in reversed(headings)]
+    found = [_of_heading(heading, of_their_day) for heading in reversed(headings)]
     found += [_first((*_FORMS, *_IN_NAMES), stem), _first([_FOLDERS], "/".join([*folders, stem]))]
     found += [_first((*_FORMS, *_IN_NAMES), name) for name in reversed(folders)]
     days = (datetime.combine(day, time(), UTC) for day in found if day is not None)
@@ -183,8 +190,28 @@ def written_by(days: Sequence[datetime | None]) -> list[datetime | None]:
     return found
 
 
+def _of_heading(heading: str, of_their_day: Callable[[str], bool]) -> date | None:
+    """Return the day of a heading that what stands below it is of; None if there is none."""
+    if day := _first((*_FORMS, *_HEADING_ENDS), heading):
+        return day
+    behind = _found(_AT_END, heading)
+    return behind.day if behind and of_their_day(f"{behind.words}{behind.day}") else None
+
+
+class _Found(NamedTuple):
+    """A day in a name, and the words before it."""
+
+    words: str
+    day: date
+
+
 def _first(forms: Sequence[re.Pattern[str]], text: str) -> date | None:
     """Return the day that a name begins with, or ends with where a form says so."""
+    found = _found(forms, text)
+    return found and found.day
+
+
+def _found(forms: Sequence[re.Pattern[str]], text: str) -> _Found | None:
     plain = _SIGNS.sub("", unicodedata.normalize("NFC", text)).strip(" *_")
     if len(plain) > _LONGEST:
         return None
@@ -192,7 +219,7 @@ def _first(forms: Sequence[re.Pattern[str]], text: str) -> date | None:
         for form in forms:
             match = form.match(words) if form in _FORMS else form.search(words)
             if match and (day := _day(match.groupdict())):
-                return day
+                return _Found(words[: match.start()], day)
     return None
 
 

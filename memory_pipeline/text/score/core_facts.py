@@ -28,11 +28,15 @@ _WIDTH: Final = int(_PARTS[-1])
 """Numbers of a sentence."""
 _REFERS: Final = sentence_kinds.WIDTH + state_heads.HEADS.index(state_heads.REFERENCES)
 """Place among them of the probability that it only refers back."""
+_MEMBERS: Final = sentence_kinds.WIDTH + state_heads.HEADS.index(state_heads.MEMBERS)
+"""Place of the probability that it names one of several that hold beside each other."""
 FIGURATIVE_FROM: Final = 0.98
 """Minimum probability from which a sentence about health counts as a figure of speech: of 414 left out that are about
 health, none has it. A line too many in core memory does less harm than an allergy that is missing."""
 BLANK_FROM: Final = 0.8
-"""Minimum probability from which a label counts as one without a value."""
+"""Minimum probability from which a label counts as one without a value: of 156 left out that have one, none does."""
+MEMBER_FROM: Final = 0.7
+"""Minimum probability from which a text counts as one of several that hold beside each other."""
 _AT_ONCE: Final = 1_000
 """Sentences of which what the network holds is in memory at once."""
 LIKELY: Final = 0.5
@@ -99,7 +103,7 @@ def core_facts(
         return pl.DataFrame(schema=_STATED)
     sentences = _sentences(texts.set(known.list.len() == 0, ""))
     numbers, told, toward = np.split(_of_sentences(known)[1], _PARTS[:-1], axis=1)
-    refers, standing, opens, figures, blank = told.T  # in the order of `state_heads.HEADS`
+    refers, standing, opens, figures, blank, _ = told.T  # in the order of `state_heads.HEADS`
     quoted, by_assistant = _turns(sentences)
     gap = _leads_to_a_gap(sentences)
     low = tokens.fold(sentences["sentence"])
@@ -215,6 +219,11 @@ def unpacked(readings: pl.Series) -> tuple[NDArray[np.int64], NDArray[np.float64
 def referring(readings: pl.Series) -> pl.Series:
     """Return the probability that each text only refers to something said elsewhere; null for one that was not read."""
     return readings.list.gather_every(_WIDTH, _REFERS).list.min()
+
+
+def members(readings: pl.Series) -> pl.Series:
+    """Return the probability that each text names what holds beside others of its kind; null for one not read."""
+    return readings.list.gather_every(_WIDTH, _MEMBERS).list.min()
 
 
 def _of_sentences(readings: pl.Series) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
