@@ -6,6 +6,7 @@ has figures, days or names of its own. Not here: the judge (`judging`), and the 
 (`text/compare/merge_guard`).
 """
 
+import re
 from collections.abc import Sequence
 from itertools import takewhile
 from typing import Final
@@ -14,6 +15,9 @@ import polars as pl
 
 from memory_pipeline.consolidation import core_sentences, whereabouts
 from memory_pipeline.text.compare import merge_guard
+from memory_pipeline.text.compare.judge import LIKELY, WHOLE
+from memory_pipeline.text.lang.en.lexicon import STOP_WORDS
+from memory_pipeline.text.lang.folding import fold_text
 from memory_pipeline.text.parse import facts, tokens
 from memory_pipeline.text.score import core_facts, references, sections
 
@@ -28,6 +32,7 @@ _NAME: Final = rf"[\p{{Ll}},;0-9] \p{{Lu}}\p{{L}}+|{merge_guard.LETTER}"
 """A capitalised word inside a sentence, or a lone capital."""
 _CAPITAL: Final = r"\b\p{Lu}[\p{L}0-9]+"
 """A capitalised word, a code or its beginning."""
+_WORDS: Final = re.compile(r"[^\W_]+(?:['\u2019-][^\W_]+)*")
 _NAMED: Final = ("numbers", "dates", "names")
 _MOST_ADDED: Final = 0.63
 """Most of the weight of words that a reference to a text has beside those of the text, against theirs: one with more
@@ -55,7 +60,35 @@ def permitted(pairs: pl.DataFrame, points: pl.DataFrame, known: pl.DataFrame | N
     )
     sides = _sides(pairs, read).filter(~_elsewhere())
     found = sides.filter(~_beside_each_other(sides)).select(pairs.columns)
-    return _asked_if_undated(found.filter(~_refer_back(found, points, known)), points["undated"])
+    found = _of_other_things(found.filter(~_refer_back(found, points, known)), points["content"])
+    return _asked_if_undated(found, points["undated"])
+
+
+def _of_other_things(pairs: pl.DataFrame, texts: pl.Series) -> pl.DataFrame:
+    """Return the pairs, without the rule `WHOLE` where the two say the same of things with other names.
+
+    "The trail at Crag End is open" is not over when "The trail at Widow Ridge is closed": each has a name of its own
+    before words that both have. A name behind all of these is a value ("The captain is ..."). Such a pair is linked.
+    """
+    ends = [texts.gather(pairs[side]) for side in _SIDES]
+    whole = (pairs["rule"] == WHOLE).arg_true()
+    named = [_names_others(*said) for said in zip(*(end.gather(whole) for end in ends), strict=True)]
+    others = pl.repeat(value=False, n=len(pairs), dtype=pl.Boolean, eager=True)
+    apart = others.scatter(whole, pl.Series(named, dtype=pl.Boolean))
+    return pairs.with_columns(rule=pl.when(apart).then(pl.lit(LIKELY)).otherwise("rule"))
+
+
+def _names_others(older: str, newer: str) -> bool:
+    """Return whether each of two texts has a name that the other lacks before a word that both have."""
+    words = [[(word, fold_text(word)) for word in _WORDS.findall(text)] for text in (older, newer)]
+    shared = set[str].intersection(*({low for _, low in side if low not in STOP_WORDS} for side in words))
+    if not shared:
+        return False
+    for side in words:
+        last = max(place for place, (_, low) in enumerate(side) if low in shared)
+        if not any(word[0].isupper() and low not in shared | STOP_WORDS for word, low in side[1:last]):
+            return False
+    return True
 
 
 def _asked_if_undated(pairs: pl.DataFrame, undated: pl.Series) -> pl.DataFrame:

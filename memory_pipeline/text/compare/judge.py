@@ -31,6 +31,8 @@ RELATIONS: Final = ("update", "duplicate", "conflict", "unrelated")
 
 ASIDE: Final = "aside"
 """Rule of a newer memory that only plans, supposes, reports or asks something about what the older one states."""
+LIKELY: Final = "likely"
+"""Rule of what is likely, and no more."""
 WHOLE: Final = "whole"
 """Rule of an update of which the judge finds that nothing of the older memory holds any longer."""
 

@@ -15,7 +15,7 @@ import polars as pl
 from memory_pipeline.text.arrays import Floats, Integers, Marks, Rows
 from memory_pipeline.text.compare import relation_trees, set_members, stated_changes
 from memory_pipeline.text.compare.closeness import Closeness
-from memory_pipeline.text.compare.judge import ASIDE, JUDGEMENT_COLUMNS, NO_LEAST, RELATIONS, WHOLE
+from memory_pipeline.text.compare.judge import ASIDE, JUDGEMENT_COLUMNS, LIKELY, NO_LEAST, RELATIONS, WHOLE
 from memory_pipeline.text.compare.nearest_sentences import nearest_sentences
 from memory_pipeline.text.compare.relation_features import features, nearest_statements
 from memory_pipeline.text.compare.relation_reading import Reading
@@ -164,7 +164,7 @@ def _judged(
     every = np.arange(len(older))
     differing = np.where(other == _UNRELATED, 0.0, probability[every, other])
     confidence = np.minimum(probability[every, relation] + differing, 1.0)
-    rule = np.full(len(older), "likely", dtype="<U13")
+    rule = np.full(len(older), LIKELY, dtype="<U13")
     rule[(relation == _UPDATE) & (whole >= _WHOLE)] = WHOLE
     place, kind = stated["pair"].to_numpy(), stated["kind"].to_numpy()
     relation[place] = _UPDATE

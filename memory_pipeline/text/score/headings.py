@@ -30,5 +30,5 @@ def of_their_day(heading: str) -> bool:
     """
     if encoder.missing() or identification.identify(pl.Series([heading])).item() not in {None, *JUDGED}:
         return False
-    states = encoder.pair_reader().sentences([("", heading)])[:, : encoder.STATE]
+    states = encoder.sentence_reader().read([("", heading)])[:, : encoder.STATE]
     return bool(state_heads.of_their_day(states)[0] >= LEAST)
