@@ -8,7 +8,8 @@ import json
 import re
 from collections import defaultdict
 from collections.abc import Container, Iterator
-from datetime import UTC, datetime, timedelta
+from dataclasses import replace
+from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -52,6 +53,8 @@ UNLABELLED: Final = -1
 """Place of a label that nobody gave."""
 _AT_ONCE: Final = 10
 """Corrections that make one store."""
+_LATER: Final = (0, 0, 1, 12, 45)
+"""Days after the older notes of a scenario alone that its newer ones come: in turn."""
 _NOTE: Final = re.compile(r"(\d+) (\d{4}-\d\d-\d\d) (\S+) (.+)")
 
 
@@ -113,7 +116,8 @@ def corrections(
 ) -> list[LabelledStore]:
     """Read the corrections of some files, some scenarios a store: first the older notes, twelve days later the newer.
 
-    A value that comes back (`back`) is left out: the return repeats what was outdated in between.
+    Fewer than ten are told as somebody tries a memory: in no session, a moment to weeks after the older notes. A value
+    that comes back (`back`) is left out: the return repeats what was outdated in between.
 
     Args:
         folder: holds the files.
@@ -129,8 +133,12 @@ def corrections(
             parts = [told[start : start + at_once] for start in range(0, len(told), at_once)]
             for place, part in enumerate(parts):
                 name = f"corrections-{path.stem}-{place * at_once // _AT_ONCE}"
-                alone = "" if at_once == _AT_ONCE else f".{place}{'' if others else ' alone'}"
-                found.append(_of_scenarios(name + alone, part))
+                if at_once == _AT_ONCE:
+                    found.append(_of_scenarios(name, part))
+                else:
+                    name = f"{name}.{place}{'' if others else ' alone'}"
+                    later = _of_scenarios(name, part, days=_LATER[place % len(_LATER)])
+                    found.append(replace(later, turns=later.turns.with_columns(session_id=pl.lit(None, pl.String))))
     return found
 
 
@@ -169,10 +177,11 @@ def scenarios(path: Path) -> Iterator[dict[str, Any]]:
             scenario[word].append(text)
 
 
-def _of_scenarios(name: str, told: list[dict[str, Any]]) -> LabelledStore:
-    notes = [("2025-03-03", text) for one in told for text in (*one["O"], *one["X"])]
+def _of_scenarios(name: str, told: list[dict[str, Any]], *, days: int = 12) -> LabelledStore:
+    begin = date(2025, 3, 3)
+    notes = [(begin, text) for one in told for text in (*one["O"], *one["X"])]
     before = np.cumsum([0, *(len(one["O"]) + len(one["X"]) for one in told)])
-    notes += [("2025-03-15", text) for one in told for text in one["N"]]
+    notes += [(begin + timedelta(days), text) for one in told for text in one["N"]]
     lines = [f"{number} {day} - {text}" for number, (day, text) in enumerate(notes, 1)]
     lines += [
         f"REL {'lookalike' if one['kind'] in UNCHANGED else 'update'} {before[place] + 1} {before[-1] + place + 1}"

@@ -54,7 +54,11 @@ def test_another_order_of_few_words_is_one_fact():
 @pytest.mark.parametrize(
     ("older", "newer", "rule"),
     [
-        ("The path at Crag End is open to dogs.", "Board, updated: the path at Widow Ridge is closed to dogs.", "likely"),
+        (
+            "The path at Crag End is open to dogs.",
+            "Board, updated: the path at Widow Ridge is closed to dogs.",
+            "likely",
+        ),
         ("The kiln in Delft fires at noon, says Joost.", "No, the kiln in Leiden fires at one, says Mieke.", "likely"),
         ("I live in Bremen.", "I moved to Jena.", "whole"),
         ("The captain of the quiz team is Lorcan.", "The captain of the quiz team is Moira now.", "whole"),

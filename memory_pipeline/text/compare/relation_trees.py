@@ -128,9 +128,10 @@ def features(reading: Reading, pairs: tuple[Rows, Rows], words: Floats, closenes
     memories, (older, newer) = reading.memories, pairs
     at = memories["since"].dt.epoch("us").to_numpy()
     length = np.log1p(memories["content"].str.len_chars().fill_null(0).to_numpy())
+    ends = [memories.select("speaker", "session_id")[side] for side in pairs]
     same = [
-        (memories[name].gather(older).eq_missing(memories[name].gather(newer))).to_numpy()
-        for name in ("speaker", "session_id")
+        ends[0]["speaker"].eq_missing(ends[1]["speaker"]).to_numpy(),
+        (ends[0]["session_id"] == ends[1]["session_id"]).fill_null(value=False).to_numpy(),
     ]
     own = [np.log1p(np.maximum(at[newer] - at[older], 0) / _DAY), *same, length[older], length[newer]]
     sides = sentence_sides.features(kinds, older, newer)
