@@ -168,7 +168,7 @@ def pairs_of(client):
     return {(pair.older.content, pair.newer.content): pair for pair in client.review(50)}
 
 
-UPDATED = ("User works at Siemens in Munich.", "User quit Siemens and now works at Bosch.")
+UPDATED = ("User works at Siemens in Munich.", "User now works at Bosch in Munich.")
 
 
 @pytest.fixture

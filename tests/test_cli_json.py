@@ -17,7 +17,7 @@ def test_the_page_says_what_the_commands_of_the_memory_print(consolidated, tmp_p
     changed = ("-p", "changed")
     with MemoryClient(home, profile_id="changed") as client:
         updated = client.remember("User works at Siemens in Munich.")
-        client.remember("User quit Siemens and now works at Bosch.")
+        client.remember("User now works at Bosch in Munich.")
         client.consolidate()
     review = as_json("review", *changed, home=home)
     start = as_json("session-start", merged["content"], *own, "--session", "s1", home=home)

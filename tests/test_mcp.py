@@ -746,7 +746,7 @@ def test_resources_and_prompts_tell_what_is_remembered_and_what_changed(tmp_path
     assert "since is 'yesterday'" in refusals[3]
 
 
-UPDATED = ("User works at Siemens in Munich.", "User quit Siemens and now works at Bosch.")
+UPDATED = ("User works at Siemens in Munich.", "User now works at Bosch in Munich.")
 
 
 @pytest.mark.drill

@@ -49,6 +49,11 @@ _MEMBER: Final = 0.4
 """Kinds of facts of which each may hold beside others of its kind."""
 _UNSETTLED: Final = ("planned", "possible", "reported", "asked")
 """Stances of a sentence that does not say that anything is so."""
+_FIRM: Final = 0.75
+"""Minimum probability that the older memory says how things are, for the rule `WHOLE`: what was said of the past, or in
+passing, is not over."""
+_OPEN: Final = 0.3
+"""Maximum probability that the newer memory plans, supposes, reports or asks, for the rule `WHOLE`."""
 _STATED: Final = 0.95
 """Confidence of a change that the newer memory states outright."""
 _OTHER_NAME: Final = 0.85
@@ -89,6 +94,8 @@ class ReaderModel:
             probability[read], whole[read] = answers[:, :-1], answers[:, -1]
             unsettled = [likely(side, "stance", *_UNSETTLED) for side in sides]
             aside[read] = ~unsettled[0] & unsettled[1]
+            stated = sentence_kinds.probability(sides[0], "stance", "stated") >= _FIRM
+            whole[read[~stated | (sentence_kinds.probability(sides[1], "stance", *_UNSETTLED) > _OPEN)]] = 0.0
         _bar_of_copies(probability, reading.statements["low"], *statements)
         return _judged(
             reading,
