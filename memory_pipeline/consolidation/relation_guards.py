@@ -83,8 +83,9 @@ def _replaces(older: str, newer: str) -> bool:
     """Return whether a text gives the thing that another is about a value of its own, by their words alone.
 
     It shares enough of it, and has one word or name of its own behind all that it shares, or a name or figure among
-    that: another word behind would limit what it says ("... at ten on Sundays"). Nor has each of the two a name of its own before a word
-    that both have: "The trail at Crag End is open" is not over when "The trail at Widow Ridge is closed".
+    that: another word behind would limit what it says ("... at ten on Sundays"). Nor has each of the two a name of its
+    own before a word that both have: "The trail at Crag End is open" is not over when "The trail at Widow Ridge is
+    closed".
     """
     sides = [[(word, fold_text(word)) for word in _WORDS.findall(text)] for text in (older, newer)]
     words, others = ({low for _, low in side} - STOP_WORDS for side in sides)
