@@ -80,12 +80,12 @@ def _without_doubtful_ends(pairs: pl.DataFrame, texts: pl.Series) -> pl.DataFram
 
 
 def _replaces(older: str, newer: str) -> bool:
-    """Return whether a text gives the thing that another is about a value of its own, by their words alone.
+    """Return whether a text may take the place of another, by their words alone.
 
-    It shares enough of it, and has one word or name of its own behind all that it shares, or a name or figure among
-    that: another word behind would limit what it says ("... at ten on Sundays"). Nor has each of the two a name of its
-    own before a word that both have: "The trail at Crag End is open" is not over when "The trail at Widow Ridge is
-    closed".
+    It shares enough of it. Of a text that differs in one word it must give another value: one word or name of its own
+    behind all that it shares, or a name or figure among that; more behind would limit what it says ("... at ten on
+    Sundays"). Nor has each of the two a name of its own before a word that both have: "The trail at Crag End is open"
+    is not over when "The trail at Widow Ridge is closed".
     """
     sides = [[(word, fold_text(word)) for word in _WORDS.findall(text)] for text in (older, newer)]
     words, others = ({low for _, low in side} - STOP_WORDS for side in sides)
@@ -100,7 +100,7 @@ def _replaces(older: str, newer: str) -> bool:
     behind = [word for word, low in sides[1][ends[1] + 1 :] if low not in STOP_WORDS]
     one = len(behind) == 1 or (len(behind) > 1 and all(word[0].isupper() for word in behind))
     inner = not behind and (named[1] or any(any(map(str.isdigit, low)) for low in others - shared))
-    return (one or inner) and not all(named)
+    return (len(words - shared) > 1 or one or inner) and not all(named)
 
 
 def _asked_if_undated(pairs: pl.DataFrame, undated: pl.Series) -> pl.DataFrame:
