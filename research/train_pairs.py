@@ -4,9 +4,9 @@ Run with `python research/train_pairs.py FOLDER HALVES`, in an environment that 
 Transformers, after `train_reader.py`; FOLDER holds all-MiniLM-L6-v2 as its authors publish it. Begins with the weights
 of the reader of sentences and trains two networks, each on some situations, the episodes that `train_reader.py` learns
 from, and half of the stores that the trees learn from. Writes them to HALVES, so that `fit_trees.py` can let a store be
-scored by the one that has not read it, and the mean of their weights, which is about as good as an ensemble of both
-(Wortsman et al., Model soups, 2022), to `memory_pipeline/models/reader/pairs.npz`. Cost: 32 ms of a core per pair and
-epoch, twice 30,000 pairs.
+scored by the one that has not read it, and the mean of their weights (Wortsman et al., Model soups, 2022), which judges
+about as well as either, to `memory_pipeline/models/reader/pairs.npz`. Cost: 40 ms of a core per pair and epoch, twice
+30,000 pairs.
 """
 
 import argparse

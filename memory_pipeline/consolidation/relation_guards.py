@@ -56,12 +56,11 @@ def permitted(pairs: pl.DataFrame, points: pl.DataFrame, known: pl.DataFrame | N
     read = texts.select(
         *places,
         kinds=core_sentences.kinds(texts, known),
-        stems=tokens.content_stems(texts["content"]),
         member=core_facts.members(core_sentences.numbers(texts, known)) >= core_facts.MEMBER_FROM,
         row=rows,
     )
     sides = _sides(pairs, read).filter(~_elsewhere())
-    found = sides.filter(~_beside_each_other(sides)).select(pairs.columns)
+    found = sides.filter(~_beside_each_other(sides, points["content"])).select(pairs.columns)
     found = _without_doubtful_ends(found.filter(~_refer_back(found, points, known)), points["content"])
     return _asked_if_undated(found, points["undated"])
 
@@ -200,7 +199,7 @@ def _elsewhere() -> pl.Expr:
     return user | (heading & (beside | repeats)) | (file & repeats) | (project & instruct)
 
 
-def _beside_each_other(sides: pl.DataFrame) -> pl.Series:
+def _beside_each_other(sides: pl.DataFrame, texts: pl.Series) -> pl.Series:
     """Return which pairs would deny each other though each of the two names one of several that hold beside each other.
 
     Two languages that somebody speaks are no dispute, whoever is named before them. The two end with other words: where
@@ -208,7 +207,8 @@ def _beside_each_other(sides: pl.DataFrame) -> pl.Series:
     """
     named = pl.all_horizontal(pl.col(f"{side}_member").fill_null(value=False) for side in _SIDES)
     rows = sides.select((pl.col("relation") == "conflict") & named).to_series().arg_true()
-    ends = (_end_apart(*stems) for stems in sides[rows].select(f"{side}_stems" for side in _SIDES).iter_rows())
+    stems = (tokens.content_stems(texts.gather(sides[side].gather(rows))) for side in _SIDES)
+    ends = (_end_apart(*said) for said in zip(*stems, strict=True))
     found = pl.repeat(value=False, n=len(sides), dtype=pl.Boolean, eager=True)
     return found.scatter(rows, pl.Series(list(ends), dtype=pl.Boolean))
 
