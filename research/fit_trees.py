@@ -48,6 +48,8 @@ LABELS: Final = {
 }
 CORRECTED: Final = ("a", "c", "d", "e", "f", "h")
 """Files of corrections that are learned from; `b` and `g` only measure."""
+SHORT: Final = ("i", "j", "k", "l", "n", "o", "p")
+"""Files of scenarios that share their older notes, so that each is a store by itself alone; `m` only measures."""
 OFTEN: Final = 2.0
 """Weight of a pair of ten of these for the second trees: a change told outright must be seen. Each scenario is a store
 by itself too: as few notes are judged as well."""
@@ -271,7 +273,8 @@ def main() -> None:
     options = parser.parse_args()
     halves = [PairReader(options.halves / f"{number}.npz") for number in range(HALVES)]
     told = corrections(files=CORRECTED)
-    alone = [one for others in (True, False) for one in corrections(files=CORRECTED, at_once=1, others=others)]
+    few = (*CORRECTED, *SHORT)
+    alone = [one for others in (True, False) for one in corrections(files=few, at_once=1, others=others)]
     learned = (*stores.load(), *episodes(files=(*OTHERS, *RANKED, *LATEST)), *told, *alone)
     unread = [tabulate(one, halves[half(one.name)]) for one in learned]
     tables = [*unread, *(tabulate(store) for store in episodes(files=LEARNED))]

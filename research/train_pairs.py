@@ -71,7 +71,8 @@ def main() -> None:
     options = parser.parse_args()
     always = [pair for one in episodes(files=LEARNED) for pair in of_store(one)]
     told = corrections(files=fit_trees.CORRECTED)
-    unread = [*stores.load(), *episodes(files=(*OTHERS, *RANKED, *LATEST)), *told, *told]
+    short = corrections(files=fit_trees.SHORT, at_once=1)
+    unread = [*stores.load(), *episodes(files=(*OTHERS, *RANKED, *LATEST)), *told, *told, *short]
     halved = [(one.name, of_store(one)) for one in unread]
     trained = []
     for number in range(HALVES):
