@@ -19,6 +19,7 @@ from memory_pipeline.consolidation.groups.strategies import near_duplicates
 from memory_pipeline.schemas import TABLES
 from memory_pipeline.settings import Policy
 from memory_pipeline.text import enrich
+from memory_pipeline.text.compare import merge_guard
 from memory_pipeline.text.embed import embedding
 
 DUPLICATES = Policy(methods=("near_duplicates",))
@@ -387,6 +388,15 @@ def test_neighbours_that_are_known_change_nothing(memories, data):
 
 
 @examples(2)
+@given(stores(), st.integers(0, 14))
+def test_what_the_guard_said_of_others_changes_nothing(memories, count):
+    before = clustered(memories[:count], LOOSE).groupings
+    found, same = clustered(memories, LOOSE), clustered(memories, LOOSE, kept=before)
+    for name in ("clusters", "cluster_members", "merge_refusals", "groupings"):
+        assert getattr(found, name).equals(getattr(same, name)), name
+
+
+@examples(2)
 @given(stores())
 def test_groups_hold_what_they_promise(memories):
     found = clustered(memories, LOOSE)
@@ -415,3 +425,26 @@ def test_both_ends_of_a_refusal_are_in_order_and_near():
     assert (refusals["memory_id"] < refusals["other_id"]).all()
     assert (refusals["similarity"] >= np.float32(0.85)).all()
     assert len(refusals) == 3
+
+
+def test_the_guard_is_asked_only_about_pairs_in_which_something_is_new(monkeypatch):
+    asked, judge = [], merge_guard.disagreements
+
+    def noted(pairs):
+        asked.extend(pairs.select("left_content", "right_content").rows())
+        return judge(pairs)
+
+    monkeypatch.setattr(merge_guard, "disagreements", noted)
+    texts = [f"Anna sold the {colour} car to Tom" for colour in ("red", "blue", "green", "black")]
+    before = clustered(notes(*texts[:3]), DUPLICATES, vectors=at(0, 5, 10))
+    assert len(asked) == len(set(asked)) == 3
+    asked.clear()
+    after = clustered(notes(*texts), DUPLICATES, vectors=at(0, 5, 10, 15), kept=before.groupings)
+    assert len(asked) == 3
+    assert all(texts[3] in pair for pair in asked)
+    anew = clustered(notes(*texts), DUPLICATES, vectors=at(0, 5, 10, 15))
+    assert after.groupings.equals(anew.groupings)
+    asked.clear()
+    other_program = before.groupings.with_columns(made_by=pl.lit("other"))
+    clustered(notes(*texts), DUPLICATES, vectors=at(0, 5, 10, 15), kept=other_program)
+    assert len(asked) == len(set(asked)) == 6

@@ -140,7 +140,7 @@ TABLES: Final[dict[str, Table]] = {
         Table("cluster_members", ClusterMembers),
         Table("cluster_lineage", ClusterLineage, write_mode="accumulated"),
         Table("merge_refusals", MergeRefusals),
-        Table("groupings", Groupings),
+        Table("groupings", Groupings, lacking={"asked": [], "answered": []}),
         Table("summaries", Summaries, lacking={"tags": []}),
         Table("promotions", Promotions, lacking={"rules": [], "reasons": []}),
         Table("proposed_blocks", ProposedBlocks),

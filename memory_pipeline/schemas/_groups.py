@@ -89,6 +89,22 @@ class Groupings(dy.Schema):
         ),
         description="Near duplicates that it kept apart.",
     )
+    made_by = text(
+        "Digest of the method's name and the program itself; null if an earlier version made the row.", nullable=True
+    )
+    asked = dy.List(
+        dy.Int64(),
+        description="Fingerprints of what the merge guard was asked of pairs, in ascending order, each once.",
+    )
+    answered = dy.List(
+        dy.Struct(
+            {
+                "reason": text("As in merge_refusals; null where the two may be merged.", nullable=True),
+                "detail": text("As in merge_refusals.", nullable=True),
+            }
+        ),
+        description="The answers, in the same order.",
+    )
 
 
 class Summaries(dy.Schema):

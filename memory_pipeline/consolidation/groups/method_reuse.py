@@ -1,6 +1,7 @@
 """Runs a clustering method only in profiles whose inputs have changed, and reuses its groups in the others.
 
-The groups of a method are stored with a digest of its inputs (table `groupings`) if the method declares them.
+The groups of a method are stored with a digest of its inputs (table `groupings`) if the method declares them. In
+profiles that it groups again, what the merge guard said of pairs in which nothing changed is taken over.
 Not here: the methods themselves (`strategies`).
 """
 
@@ -10,6 +11,7 @@ from typing import Final
 import polars as pl
 
 from memory_pipeline.consolidation import reuse
+from memory_pipeline.consolidation.groups.guard_answers import ANSWERS
 from memory_pipeline.consolidation.groups.strategies.strategy import (
     ClusteringInput,
     ClusteringResult,
@@ -36,12 +38,21 @@ def grouped(
     read = _read(method, inputs, reading, rows).with_columns(method=pl.lit(method))
     reused = reuse.reused("groupings", kept, read)
     changed = ~inputs.points["profile_id"].is_in(reused.known["profile_id"].implode()).to_numpy()
-    found = strategy.find(replace(inputs, free=inputs.free & changed))
-    made = reused.changed.select("profile_id")
-    for part in (_groups(found, rows), _refusals(found)):
+    made_by = reuse.digest((method,))
+    answers = _answers(TABLES["groupings"].empty() if kept is None else kept, made_by, reused.changed)
+    found = strategy.find(replace(inputs, free=inputs.free & changed, answers=answers))
+    made = reused.changed.select("profile_id", made_by=pl.lit(made_by))
+    for part in (_groups(found, rows), _refusals(found), found.answers):
         made = made.join(part, on="profile_id", how="left")
-    groupings = reused.completed(made.with_columns(pl.col("groups", "refusals").fill_null([])))
+    filled = pl.col("groups", "refusals", "asked", "answered").fill_null([])
+    groupings = reused.completed(made.with_columns(filled))
     return _found(groupings, rows), groupings
+
+
+def _answers(kept: pl.DataFrame, made_by: str, changed: pl.DataFrame) -> pl.DataFrame:
+    """Return what the merge guard said in earlier runs of the same program about these profiles."""
+    own = kept.filter(pl.col("made_by") == made_by).join(changed, on="profile_id", how="semi")
+    return own.select(*ANSWERS).explode("asked", "answered").drop_nulls("asked")
 
 
 def _read(method: str, inputs: ClusteringInput, reading: Reading, rows: pl.DataFrame) -> pl.DataFrame:

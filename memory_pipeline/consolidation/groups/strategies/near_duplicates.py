@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from memory_pipeline.consolidation import similarity
 from memory_pipeline.consolidation.components import components
 from memory_pipeline.consolidation.groups import linkage
+from memory_pipeline.consolidation.groups.guard_answers import FACTS, GuardAnswers
 from memory_pipeline.consolidation.groups.strategies.strategy import (
     IN_CONFLICT,
     PAIRED,
@@ -45,7 +46,6 @@ LONGEST_GUARDED: Final = 6_000
 merged."""
 _WORD: Final = re.compile(r"\w+(?:['\u2019-]\w+)*")
 _COMPARED: Final = pl.col("mergeable") | pl.col("compressed")
-_STATED: Final = ("content", "numbers", "dates", "entities", "negated", "valid_from", "valid_until")
 
 
 def find(inputs: ClusteringInput) -> ClusteringResult:
@@ -68,8 +68,8 @@ def find(inputs: ClusteringInput) -> ClusteringResult:
         (pairs["left"].to_numpy(), pairs["right"].to_numpy())
         for pairs in (inputs.links(rows, IN_CONFLICT), alike, alike.filter("told"))
     )
-    labels, refusals = _near_duplicates(inputs, rows, conflicts, repeats, told)
-    return ClusteringResult(grouped(rows, labels, inputs.policy.duplicate_min_size), refusals)
+    labels, refusals, answers = _near_duplicates(inputs, rows, conflicts, repeats, told)
+    return ClusteringResult(grouped(rows, labels, inputs.policy.duplicate_min_size), refusals, answers)
 
 
 def reads(inputs: ClusteringInput) -> Reading:
@@ -79,7 +79,7 @@ def reads(inputs: ClusteringInput) -> Reading:
     policy = inputs.policy
     return Reading(
         rows=rows,
-        columns=("memory_id", *own, *_STATED, "content_hash", "created_at", "judged"),
+        columns=("memory_id", *own, *FACTS, "content_hash", "created_at", "judged"),
         settings=(policy.duplicate_similarity, policy.duplicate_min_size),
         pairs=pl.concat(
             [
@@ -100,8 +100,8 @@ def _near_duplicates(
     conflicts: tuple[Rows, Rows],
     repeats: tuple[Rows, Rows],
     told: tuple[Rows, Rows],
-) -> tuple[Rows, pl.DataFrame]:
-    """Return the first row of its group for each row, and the pairs that must not be merged.
+) -> tuple[Rows, pl.DataFrame, pl.DataFrame]:
+    """Return the first row of its group for each row, the pairs that must not be merged, and what the guard answered.
 
     Memories of equal owner, text, validity, dates and occasion are one node. The guard judges the near pairs of nodes,
     then the pairs that others would hold together, until no group contains a pair that disagrees. Of texts in a
@@ -123,7 +123,8 @@ def _near_duplicates(
     denied = _contains(contrary, near)
     plain = ~denied & _plainly_apart(stated, near) & (same.found[near.left] != same.found[near.right])
     judged = near.take(~plain & ~denied)
-    refused = pl.concat([_disagreeing(stated, judged, same), _denied(near.take(denied))])
+    guard = GuardAnswers(stated, inputs.answers)
+    refused = pl.concat([_disagreeing(stated, judged, same, guard), _denied(near.take(denied))])
     agreeing = judged.take(~_contains(_ends(refused), judged))
     apart = similarity.concatenate([near.take(plain), _ends(refused), contrary])
     while True:
@@ -133,9 +134,10 @@ def _near_duplicates(
         inner = _inside(labels)
         inner = inner.take(~_contains(judged, inner))
         inner = Pairs(inner.left, inner.right, similarity.pair_similarity(vectors, inner.left, inner.right))
-        disagreements = _disagreeing(stated, inner, same)
+        disagreements = _disagreeing(stated, inner, same, guard)
         if disagreements.is_empty():
-            return nodes[labels][node], _refusals(stated, refused, near.take(plain))
+            refusals = _refusals(stated, refused, near.take(plain), guard)
+            return nodes[labels][node], refusals, guard.table()
         judged, refused, apart = (
             similarity.concatenate([judged, inner]),
             pl.concat([refused, disagreements]),
@@ -213,7 +215,7 @@ def _of_one_owner(stated: pl.DataFrame, pairs: Pairs) -> Pairs:
     return Pairs(ends[:, 0], ends[:, 1], np.zeros(len(ends), dtype=np.float32))
 
 
-def _disagreeing(stated: pl.DataFrame, pairs: Pairs, same: _Same) -> pl.DataFrame:
+def _disagreeing(stated: pl.DataFrame, pairs: Pairs, same: _Same, guard: GuardAnswers) -> pl.DataFrame:
     """Return the pairs that state different facts: left, right, similarity, reason, detail (smaller id first).
 
     Neither other words nor another day makes two different that were found to repeat each other.
@@ -223,13 +225,11 @@ def _disagreeing(stated: pl.DataFrame, pairs: Pairs, same: _Same) -> pl.DataFram
     ids = stated["memory_id"].rank("dense").to_numpy()
     for part in (pairs.take(slice(at, at + _GUARDED_AT_ONCE)) for at in range(0, len(pairs), _GUARDED_AT_ONCE)):
         ordered = ids[part.left] < ids[part.right]
-        ends = {"left": np.where(ordered, part.left, part.right), "right": np.where(ordered, part.right, part.left)}
-        sides = [stated[end].select(pl.col(_STATED).name.prefix(f"{side}_")) for side, end in ends.items()]
-        found_same = pl.Series(same.found[part.left] == same.found[part.right], dtype=pl.Boolean)
-        told_same = pl.Series(same.told[part.left] == same.told[part.right], dtype=pl.Boolean)
-        read = pl.concat(sides, how="horizontal").with_columns(repeated=found_same, told=told_same)
-        days = [stated["occasion"].gather(end).alias(side) for side, end in ends.items()]
-        found = _on_one_day(merge_guard.disagreements(read).select("reason", "detail", "repeated", *days))
+        left, right = np.where(ordered, part.left, part.right), np.where(ordered, part.right, part.left)
+        repeated, told = (numbers[part.left] == numbers[part.right] for numbers in same)
+        answered = guard.of(left, right, repeated=repeated, told=told)
+        days = [stated["occasion"].gather(end).alias(side) for side, end in (("left", left), ("right", right))]
+        found = _on_one_day(answered.with_columns(pl.Series("repeated", repeated, dtype=pl.Boolean), *days))
         judged.append(_frame(part).hstack(found).drop_nulls("reason"))
     return pl.concat(judged)
 
@@ -249,13 +249,13 @@ def _on_one_day(verdicts: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def _refusals(stated: pl.DataFrame, refused: pl.DataFrame, plain: Pairs) -> pl.DataFrame:
+def _refusals(stated: pl.DataFrame, refused: pl.DataFrame, plain: Pairs, guard: GuardAnswers) -> pl.DataFrame:
     """Return table `merge_refusals`: the refused pairs, and of the plainly different ones those nearest to a memory."""
     nearest = _frame(plain.take(slice(0)))
     for start in range(0, len(plain), _REFUSED_AT_ONCE):
         nearest = _nearest(pl.concat([nearest, _frame(plain.take(slice(start, start + _REFUSED_AT_ONCE)))]))
     alone = np.arange(len(stated))
-    nearest = _nearest(pl.concat([refused, _disagreeing(stated, _ends(nearest), _Same(alone, alone))]))
+    nearest = _nearest(pl.concat([refused, _disagreeing(stated, _ends(nearest), _Same(alone, alone), guard)]))
     one, two = (stated["memory_id"].gather(nearest[side]) for side in ("left", "right"))
     texts = [stated["content"].gather(nearest[side]) for side in ("left", "right")]
     ordered = pl.when(pl.col("one") <= pl.col("two"))

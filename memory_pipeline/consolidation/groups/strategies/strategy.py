@@ -12,6 +12,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from memory_pipeline.consolidation import similarity
+from memory_pipeline.consolidation.groups.guard_answers import ANSWERS
 from memory_pipeline.consolidation.similarity import Pairs
 from memory_pipeline.schemas import TABLES
 from memory_pipeline.settings import Policy
@@ -43,6 +44,7 @@ class ClusteringInput:
         repeats: `profile_id`, `low` and `high` of the memories that were answered or surely judged to say the same, and
             `told`: whether somebody answered so.
         neighbours: table `neighbours`, if it holds all pairs from `duplicate_similarity` on; None: it does not.
+        answers: what the merge guard said in earlier runs of this program (`guard_answers.ANSWERS`).
         policy: thresholds and sizes.
     """
 
@@ -54,6 +56,7 @@ class ClusteringInput:
     policy: Policy
     repeats: pl.DataFrame
     neighbours: pl.DataFrame | None = None
+    answers: pl.DataFrame = field(default_factory=ANSWERS.to_frame)
 
     def rows(self, which: pl.Expr, *, compared: bool = True) -> Rows:
         """Return numbers of free memories that match `which`; with `compared`, only those with a comparable vector."""
@@ -126,10 +129,12 @@ class ClusteringResult:
             the group); where it applies also `level` and `parent` (the group of the level above), `strength` and
             `first_coactivated_at`.
         refusals: rows of `merge_refusals`.
+        answers: what the merge guard said: `guard_answers.ANSWERS`, a row for each profile, with lists.
     """
 
     members: pl.DataFrame
     refusals: pl.DataFrame = field(default_factory=TABLES["merge_refusals"].empty)
+    answers: pl.DataFrame = field(default_factory=TABLES["groupings"].empty().select(*ANSWERS).clone)
 
 
 @dataclass(frozen=True)
