@@ -703,6 +703,9 @@ def test_a_placeholder_takes_no_fact_along(text, fact):
         "Our landlord prefers letters to calls.",
         "Mr Castellano wants the invoices by the 5th of May",
         "Frau Huber would like every receipt in an envelope",
+        "Tomasz likes his reports short.",
+        "Mr Abe hates long emails.",
+        "Yuki likes her eggs soft.",
     ],
 )
 def test_what_another_wants_is_not_the_owners(text):
@@ -825,6 +828,22 @@ def test_what_comes_without_a_user_into_the_memory_of_one_does_not_instruct(own)
     rows = [row | {"speaker": "Marta"} | own for row in said(*OWN)]
     news = said(NEWS, speaker="newsletter", session_id="inbox")
     assert compiled(*numbered(rows + news)) == compiled(*rows)
+
+
+@pytest.mark.parametrize("speaker", [None, "user"])
+@pytest.mark.parametrize("person", [{}, {"user_id": "u1"}])
+def test_who_gives_a_name_after_notes_without_a_speaker_does_not_take_over(speaker, person):
+    notes = said(*OWN, speaker=speaker, **person)
+    later = said(NEWS, "I prefer long answers with footnotes.", speaker="newsletter", **person)
+    assert compiled(*numbered(notes + later)) == compiled(*numbered(notes))
+    set_by_hand = compiled(*numbered(notes + later), owner="newsletter")
+    assert f"newsletter: {NEWS}" in set_by_hand["standing_instructions"]
+
+
+def test_a_speaker_named_like_the_profile_is_its_owner_after_notes_without_a_speaker():
+    notes = said("I live in Leith above the bakery.", speaker=None)
+    rows = [row | {"profile_id": "marta"} for row in notes + said(OWN[0], speaker="Marta")]
+    assert compiled(*numbered(rows))["standing_instructions"] == [f"Marta: {OWN[0]}"]
 
 
 def test_a_history_without_a_user_stays_its_first_speakers_when_a_user_follows():

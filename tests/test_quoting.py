@@ -192,6 +192,7 @@ JSON = json.dumps({"recalled": [{"memory_id": ID, "content": "My dentist is Dr. 
         f'[{{"date": "{DAY}", "text": "My dentist is Dr. Kern."}}]\n',
         f"- date: {DAY}\n  text: My dentist is Dr. Kern.\n",
         f"- memory_id: {ID}\n  text: My dentist is Dr. Kern.\n  created_at: {DAY}T09:30:00.123+00:00\n  score: 0.5\n",
+        f"- text: My dentist is Dr. Kern.\n  id: {ID}\n  created_at: '{DAY} 09:30:00.123+00:00'\n",
         f'memory_id,created_at,text\n{ID},{DAY}T09:30:00.123456+00:00,"My dentist is Dr. Kern."\n',
         f"1) - [{DAY}] user: My dentist is Dr. Kern. (memory_id {ID})\n",
         "- [01.03.2026] user: My dentist is Dr. Kern.\n",
@@ -199,6 +200,16 @@ JSON = json.dumps({"recalled": [{"memory_id": ID, "content": "My dentist is Dr. 
         f"- [{DAY}] user: My\n  dentist is\n  Dr. Kern.\n",
         f"## Gesundheit\n- [{DAY}] user: My dentist is Dr. Kern.\n",
         f"- [{DAY}] My dentist is Dr\u2026\n",
+        json.dumps({"role": "system", "content": f"## relevant memories\n- [{DAY}] user: My dentist is Dr. Kern.\n"}),
+        json.dumps(f"- [{DAY}] user: My dentist is Dr. Kern.\n- [{DAY}] user: I live in Berlin.\n"),
+        json.dumps(json.dumps({"memories": f"- [{DAY}] user: My dentist is Dr. Kern.\n"})),
+        json.dumps(
+            {"type": "tool_result", "content": [{"type": "text", "text": f"[{DAY}] My dentist is Dr. Kern.\n"}]}
+        ),
+        json.dumps(["My dentist is Dr. Kern.", "Never push to main."]),
+        f'<memory text="My dentist is Dr. Kern." date="{DAY}"/>\n',
+        "<context>\n  <item value='My dentist is Dr. Kern.' />\n  <item value='I live in Berlin.'/>\n</context>\n",
+        '<fact says="My dentist is Dr&#46; Kern."></fact>\n',
     ],
 )
 def test_a_memory_with_its_id_or_date_is_known_in_any_layout(shown):
@@ -206,7 +217,16 @@ def test_a_memory_with_its_id_or_date_is_known_in_any_layout(shown):
     known.add(ID, "My dentist is Dr. Kern.", by_agent=False, at=SAID)
     rest, quoted = own(f"{shown}\nWho waters the plants?", known=known)
     assert rest == "Who waters the plants?"
-    assert set(quoted) <= {ID, "m4"}
+    assert set(quoted) <= {ID, "m2", "m3", "m4"}
+
+
+def test_of_a_chat_in_json_the_words_of_its_own_are_left():
+    recalled = f"You know:\n- [{DAY}] user: My dentist is Dr. Kern.\n"
+    chat = [
+        {"role": "system", "content": recalled},
+        {"role": "user", "content": "Who waters the \u201cbig\u201d plants?"},
+    ]
+    assert own(json.dumps(chat)) == ("Who waters the \u201cbig\u201d plants?", ("m4",))
 
 
 @pytest.mark.parametrize(
@@ -218,6 +238,9 @@ def test_a_memory_with_its_id_or_date_is_known_in_any_layout(shown):
         "In 2026 my dentist is Dr. Kern.",
         "<note>\nThe hedge is 90 cm.\nMy dentist is Dr. Kern.\n</note>",
         '{"memory_id": "unknown", "content": "My dentist is Dr. Kern."}',
+        '{"name": "shed", "lines": ["My dentist is Dr. Kern.", "The hedge is 90 cm."]}',
+        '<memory text="I moved to Sorrento in May." date="2026-03-01"/>',
+        "[" * 2_000 + '"' + "<a b='" * 2_000,
     ],
 )
 def test_a_date_or_a_tag_alone_makes_no_quotation(said):
@@ -231,6 +254,17 @@ def test_a_date_or_a_tag_alone_makes_no_quotation(said):
         ("Du sagtest: \u201eIch trinke morgens nur grünen Tee.\u201c", None),
         ("Tu m'as dit \u00ab I am allergic to penicillin. \u00bb", None),
         ("**Diet:** You are allergic to penicillin.", None),
+        ("You told me that you are allergic to penicillin.", None),
+        ("As you mentioned, you prefer dark mode in every editor.", None),
+        (
+            "I remember that your sister Karin lives in Dresden. The train takes two hours.",
+            "The train takes two hours.",
+        ),
+        ("You told me that you are allergic to latex.",) * 2,
+        ("You said that you are no longer allergic to penicillin.",) * 2,
+        ("You should tell me if you are allergic to penicillin.",) * 2,
+        ("Did you say that you are allergic to penicillin?",) * 2,
+        ("Omar told Nora that you are allergic to penicillin.",) * 2,
         ("\u6211\u5bf9\u82b1\u751f\u8fc7\u654f\uff0c\u6bcf\u5929\u559d\u8336\u3002", None),
         ('I read "My dentist is Dr. Kern." and booked him for Friday at nine, as you wished.',) * 2,
         ("I live in Berlin, and my dentist Dr. Kern sees you there.",) * 2,

@@ -2,12 +2,13 @@
 
 The owner of a profile is whom the setting `owner` names; else the speaker whose name is the user's id; else the first
 speaker of the ledger, whatever they say, who is no program: named after a role, or like an agent known by then. An
-agent is the owner only while nobody else has spoken. In a shared profile every user has an owner of their own; of
-memories without a user the owner is the first speaker, or the first user's owner where a user was there before. What
-has no speaker, or one named after a role ("user"), is the owner's: agents note what they were told. Positions in the
-ledger never change, so neither a late import nor anything said later changes who the owner is, and a rebuild or an undo
-finds the same without a note of it. Not here: what follows from it for core memory (`core_profile`) and for relations
-of facts (`change_detection`).
+agent is the owner only while nobody else has spoken. Where what has no speaker came first, the owner is who told that,
+and who gives a name then is so only if it is the profile's: it may be anybody's. In a shared profile every user has an
+owner of their own; of memories without a user the owner is the first speaker, or the first user's owner where a user
+was there before. What has no speaker, or one named after a role ("user"), is the owner's: agents note what they were
+told. Positions in the ledger never change, so neither a late import nor anything said later changes who the owner is,
+and a rebuild or an undo finds the same without a note of it. Not here: what follows from it for core memory
+(`core_profile`) and for relations of facts (`change_detection`).
 """
 
 from collections.abc import Mapping
@@ -78,6 +79,11 @@ def _owners(heard: pl.DataFrame, policy: Policy) -> pl.DataFrame:
     candidates = people.join(agents, on=["profile_id", "name"], how="left", maintain_order="left").select(
         *_PERSON, "name", "seq", named=pl.col("name").eq_missing(pl.col("user")), agent=pl.col("known") <= pl.col("seq")
     )
+    unheard = heard.filter(pl.col("kind") == ORIGINAL, pl.col("name").is_null() | _by_role("name"))
+    unheard = unheard.group_by(_PERSON).agg(pl.col("seq").min()).with_columns(named=pl.lit(value=False))
+    known = _first(candidates, _PERSON).filter(pl.col("owner") == _folded("profile_id"))
+    unheard = unheard.join(known, on=_PERSON, how="anti", nulls_equal=True)
+    candidates = pl.concat([candidates, unheard], how="diagonal_relaxed")
     by_user = _first(candidates.drop_nulls("user_id"), _PERSON)
     users = (
         heard.drop_nulls("user_id")
@@ -92,7 +98,10 @@ def _owners(heard: pl.DataFrame, policy: Policy) -> pl.DataFrame:
 
 
 def _first(candidates: pl.DataFrame, by: list[str]) -> pl.DataFrame:
-    """Return the name that owns the memories of each group, `owner`: one named like the user first, agents last."""
+    """Return the name that owns the memories of each group, `owner`: one named like the user first, agents last.
+
+    It is null where who came first gave none.
+    """
     ranked = candidates.sort(~pl.col("named"), pl.col("agent").fill_null(value=False), "seq", "name", nulls_last=True)
     return ranked.group_by(by, maintain_order=True).agg(owner=pl.col("name").first())
 

@@ -7,6 +7,7 @@ The six commands and their answers are those of the SDK's tool over a folder of 
 import asyncio
 import posixpath
 import re
+import unicodedata
 from typing import Any, Final
 
 from anthropic.lib.tools import BetaAbstractMemoryTool, BetaAsyncAbstractMemoryTool, ToolError
@@ -20,8 +21,10 @@ from anthropic.types.beta import (
     BetaMemoryTool20250818StrReplaceCommand,
     BetaMemoryTool20250818ViewCommand,
 )
+from pydantic import ValidationError
 
 from memory_pipeline.integrations.memory_folder import MemoryFolder
+from memory_pipeline.ledger.validation_errors import reason, shown
 from memory_pipeline.recall.client.memory_client import MemoryClient
 
 ROOT: Final = "/memories"
@@ -33,7 +36,8 @@ LONGEST_PATH: Final = 256
 _NUMBER_WIDTH: Final = 6
 _CONTEXT: Final = 2
 """Lines shown before and after an edit."""
-_NEVER_IN_A_PATH: Final = re.compile(r"[\x00-\x1f\x7f-\x9f\\]")
+_NEVER_IN_A_PATH: Final = re.compile(r"[\x00-\x1f\x7f-\x9f\\\ud800-\udfff]")
+"""A lone half of a surrogate pair cannot be stored."""
 
 
 class MemoryTool(BetaAbstractMemoryTool):
@@ -49,9 +53,11 @@ class MemoryTool(BetaAbstractMemoryTool):
         """The files, for the program's own use."""
 
     def execute(self, command: BetaMemoryTool20250818Command) -> Any:
-        """Execute a command; what the store refuses is reported to the model, too."""
+        """Execute a command; arguments of another type, and what the store refuses, are reported to the model, too."""
         try:
-            return super().execute(command)
+            return super().execute(type(command).model_validate(command.model_dump(warnings=False)))
+        except ValidationError as error:
+            raise ToolError(reason(error, type(command))) from error
         except ValueError as error:
             raise ToolError(str(error)) from error
 
@@ -77,6 +83,8 @@ class MemoryTool(BetaAbstractMemoryTool):
         """Replace a text that occurs once in a file."""
         path, content = self._file(command.path)
         old, new = command.old_str, command.new_str or ""
+        if not old:
+            raise ToolError("No replacement was performed, old_str is empty. Name the text to replace, or use insert.")
         starts = [found.start() for found in re.finditer(f"(?={re.escape(old)})", content)]
         if not starts:
             raise ToolError(f"No replacement was performed, old_str `{old}` did not appear verbatim in {command.path}.")
@@ -173,12 +181,13 @@ def _path(asked: str) -> str:
     """Return a path in its plain form; a ToolError says that it leaves the folder, or is not valid."""
     if asked != ROOT and not asked.startswith(f"{ROOT}/"):
         raise ToolError(f"Path must start with {ROOT}, got: {asked}")
-    plain = posixpath.normpath(asked)
+    plain = unicodedata.normalize("NFC", posixpath.normpath(asked))  # "\u00e9" and "e" with an accent are one name
     if plain != ROOT and not plain.startswith(f"{ROOT}/"):
         raise ToolError(f"Path {asked} would escape {ROOT} directory")
     if _NEVER_IN_A_PATH.search(plain) or len(plain) > LONGEST_PATH:
         raise ToolError(
-            f"Path {asked!r} has a backslash, a control character or over {LONGEST_PATH} characters; choose another"
+            f"Path {shown(asked)} has a backslash, a control character, half a surrogate pair or over {LONGEST_PATH} "
+            "characters; choose another"
         )
     return plain
 
@@ -223,8 +232,13 @@ def _numbered(command: BetaMemoryTool20250818ViewCommand, content: str) -> str:
     lines = content.split("\n")
     first, last = 0, len(lines)
     if command.view_range and len(command.view_range) == 2:  # noqa: PLR2004 - first and last line
-        first = max(1, command.view_range[0]) - 1
-        last = last if command.view_range[1] == -1 else command.view_range[1]
+        asked, until = command.view_range
+        if until != -1 and until < max(1, asked):
+            raise ToolError(
+                f"Invalid `view_range` parameter: [{asked}, {until}]. "
+                f"Its second line must be -1 or within the range [{max(1, asked)}, {last}]."
+            )
+        first, last = max(1, asked) - 1, last if until == -1 else until
     return f"Here's the content of {command.path} with line numbers:\n{_lines(lines, first, last)}"
 
 

@@ -10,6 +10,7 @@ What a run decides about a part does not change the file: files belong to the ag
 
 import difflib
 import re
+import unicodedata
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -44,7 +45,10 @@ class _Part:
 
 
 class MemoryFolder:
-    """The text files of one profile. Writers of different files do not disturb each other."""
+    """The text files of one profile. Writers of different files do not disturb each other.
+
+    Paths that differ only in the form of letters with accents (NFC, NFD) are one path.
+    """
 
     def __init__(self, client: MemoryClient) -> None:
         """Open the folder of a client's profile; the caller closes the client."""
@@ -66,7 +70,7 @@ class MemoryFolder:
             text.encode()
         except UnicodeEncodeError as error:
             raise ValueError(f"the text of {path} has half of a surrogate pair; write whole characters") from error
-        self._append(lambda: self._written(path, text))
+        self._append(lambda: self._written(unicodedata.normalize("NFC", path), text))
 
     def _written(self, path: str, text: str) -> Iterator[dict[str, Any]]:
         old, now = self._parts().get(path, []), datetime.now(UTC)
@@ -85,7 +89,7 @@ class MemoryFolder:
 
     def _removals(self, paths: Collection[str], now: datetime) -> Iterator[dict[str, Any]]:
         parts = self._parts()
-        return (_removed(part, now) for path in paths for part in parts.get(path, []))
+        return (_removed(part, now) for path in paths for part in parts.get(unicodedata.normalize("NFC", path), []))
 
     def move(self, moves: Mapping[str, str]) -> None:
         """Move files from old to new paths; their texts stay the same."""
@@ -93,7 +97,8 @@ class MemoryFolder:
 
     def _moves(self, moves: Mapping[str, str]) -> Iterator[dict[str, Any]]:
         parts = self._parts()
-        whole = ((new, part) for old, new in moves.items() for part in parts.get(old, []))
+        named = {unicodedata.normalize("NFC", old): unicodedata.normalize("NFC", new) for old, new in moves.items()}
+        whole = ((new, part) for old, new in named.items() for part in parts.get(old, []))
         return (_changed(part, new, part.text, part.place) for new, part in whole)
 
     def _append(self, make: Callable[[], Iterator[dict[str, Any]]]) -> None:
@@ -114,7 +119,8 @@ class MemoryFolder:
         for memory in self._client.list(None, _EVERYTHING, deep=True):
             kept = (memory.metadata or {}).get(NAME)
             if isinstance(kept, dict) and {"path", "place", "text"} <= kept.keys() and not kept.get("removed"):
-                files.setdefault(kept["path"], []).append(_Part(memory, kept["path"], kept["place"], kept["text"]))
+                part = _Part(memory, kept["path"], kept["place"], kept["text"])
+                files.setdefault(unicodedata.normalize("NFC", part.path), []).append(part)
         return {
             path: sorted(parts, key=lambda part: (part.place, part.memory.memory_id)) for path, parts in files.items()
         }

@@ -222,8 +222,9 @@ class Policy(Values):
         None,
         min_length=1,
         description="Name of the speaker whose memory the profile is. Unset: the speaker named like the user's id, "
-        "else the first speaker that is neither named after a role nor like an agent. Only the owner's instructions "
-        "and preferences reach core memory; in a profile of several users each has their own owner.",
+        "else the first speaker that is neither named after a role nor like an agent; after memories without a "
+        "speaker only one named like the profile. Only the owner's instructions and preferences reach core memory; in "
+        "a profile of several users each has their own owner.",
     )
     core_facts: Literal["profile", "superlocal"] = Field(
         "profile",

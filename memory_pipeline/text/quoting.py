@@ -11,7 +11,7 @@ with their marks (`shown_lines`), which texts are known, and what is stored (`re
 
 import re
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import date, datetime, timedelta
 from functools import cached_property
@@ -41,6 +41,7 @@ _SPOKEN: Final = re.compile(
 )
 """What stands in quotation marks."""
 _ENDS: Final = (".", "!", "?", "\u2026", ")", '"', "\u3002", "\uff01", "\uff1f")
+_ASKS: Final = ("?", "\uff1f")
 
 _FEWEST: Final = 4
 """Words that a line of an agent without a mark must have to be a quotation."""
@@ -70,6 +71,8 @@ _EMPTY: Final = frozenset(PERSONS) | frozenset(
 """Words that an edited quotation may exchange."""
 _GRAMMAR: Final = frozenset().union(*(pack.stop_words for pack in PACKS.values()))
 """Words that an edited line may add beside its memory's own date."""
+_TALKING: Final = frozenset(("i", "we", "you"))
+"""Persons who talk with each other."""
 _DENIES: Final = frozenset().union(*(pack.negations for pack in PACKS.values())) | frozenset(
     ("no", "only", "except", "unless", "if", "but", "until")
 )
@@ -186,6 +189,14 @@ class Sources:
             for known in candidates:
                 if _is_edited(piece, words, known):
                     return Found(known.name, "", known.by_agent)
+        return self._told(piece, but, by)
+
+    def _told(self, piece: Piece, but: str | None, by: datetime | None) -> Found | None:
+        """Return the text that a line says after telling that it was said: "You told me that your bike is grey"."""
+        for words in _after_telling(piece.line):
+            for known in map(self._known.__getitem__, self._candidates(words)):
+                if _counts(known, but, by) and _is_edited(piece, words, known, all_of_it=True):
+                    return Found(known.name, "", known.by_agent)
         return None
 
     def _labelled(self, piece: Piece, but: str | None, by: datetime | None) -> Found | None:
@@ -228,7 +239,7 @@ def own(read: list[Piece], find: Callable[[Piece], Found | None], *, by_agent: b
     If an agent says it, lines without marks count too, if somebody else said them first, and of a line that no one text
     has, its sentences.
     """
-    read, found = _found(read, find, by_sentence=by_agent)
+    read, found = _found([*_opened(read, find)], find, by_sentence=by_agent)
     sure = [_is_sure(piece, source, by_agent=by_agent) for piece, source in zip(read, found, strict=True)]
     dropped, tags = [False] * len(read), set[str]()
     for run in _runs(read, found):
@@ -256,6 +267,25 @@ def own(read: list[Piece], find: Callable[[Piece], Found | None], *, by_agent: b
     ]
     text = _CLOSING.sub("", re.sub(r"\n{3,}", "\n\n", "".join(kept)).strip())
     return Own(text if _WORD.search(text) else None, tuple(dict.fromkeys(quoted)))
+
+
+def _opened(read: Iterable[Piece], find: Callable[[Piece], Found | None]) -> Iterator[Piece]:
+    """Yield lines; of what a program wrote those of its strings if they quote, else those that stand there."""
+    for piece in read:
+        if not piece.within:
+            yield piece
+        elif _quotes(piece.words_within, find):
+            yield from _opened(piece.within, find)
+        else:
+            yield from piece.as_lines
+
+
+def _quotes(lines: Sequence[Piece], find: Callable[[Piece], Found | None]) -> bool:
+    """Return whether a line of them is marked as a memory, or all are memories."""
+    found = [(piece, find(piece)) for piece in lines]
+    return any(source and (piece.marked or source.labelled) for piece, source in found) or (
+        bool(found) and all(source is not None and source.whole for _, source in found)
+    )
 
 
 def _found(
@@ -299,8 +329,8 @@ def _joined(read: list[Piece], at: int, find: Callable[[Piece], Found | None]) -
 
 
 def _enclosed(run: list[int], read: list[Piece]) -> list[int]:
-    """Return the indexes of a run that stand between two tags."""
-    tags = [index for index in run if (read[index].frame or "").startswith("<")]
+    """Return the indexes of a run that stand between two tags, or within what a program wrote."""
+    tags = [index for index in run if (read[index].frame or "").startswith(("<", "{"))]
     return [index for index in run if not read[index].frame and tags and tags[0] < index < tags[-1]]
 
 
@@ -364,6 +394,21 @@ def _after_labels(line: str) -> list[str]:
     """Return a line, and what follows a speaker or a label in it."""
     speaker = _SPEAKER.match(line)
     return [line, line[speaker.end() :]] if speaker and speaker.end() < len(line) else [line]
+
+
+def _after_telling(line: str) -> Iterator[list[str]]:
+    """Yield the words that follow the first ones of a line, if these can only tell that somebody here said the rest.
+
+    They name one of the two who talk, have one word beside those of grammar, the verb, and deny nothing. A question
+    tells nothing.
+    """
+    words = [] if line.endswith(_ASKS) else _words(line)
+    for size in range(2, min(_LEAD, len(words) - _FEWEST) + 1):
+        lead = words[:size]
+        if sum(word not in _GRAMMAR for word in lead) > 1 or any(word in _DENIES for word in lead):
+            return
+        if words[size] in _EMPTY and any(PERSONS.get(word) in _TALKING for word in lead):
+            yield words[size:]
 
 
 def _words(text: str) -> list[str]:
@@ -438,14 +483,21 @@ def _is_labelled(words: list[str], known: _Known, *, named: str | None) -> bool:
     return dated and len(labels) <= _LABELS
 
 
-def _is_edited(piece: Piece, words: list[str], known: _Known) -> bool:
-    """Return whether a line says a known text, or one of its sentences, in slightly other words."""
+def _is_edited(piece: Piece, words: list[str], known: _Known, *, all_of_it: bool = False) -> bool:
+    """Return whether a line says a known text, or one of its sentences, in slightly other words.
+
+    `all_of_it`: with as many words at least.
+    """
     if len(words) > _LONGEST or len(known.words) > _LONGEST:
         return False
     names = known.names | _capitalised(piece.line)
     in_order = not _is_dated(piece.day, known)
     speaker = known.own_name
-    return any(_says_the_same(words, part, names, speaker, in_order=in_order, cut=piece.cut) for part in known.parts)
+    return any(
+        _says_the_same(words, part, names, speaker, in_order=in_order, cut=piece.cut)
+        for part in known.parts
+        if not all_of_it or len(words) >= len(part)
+    )
 
 
 def _says_the_same(

@@ -1,7 +1,7 @@
 """Splits a text into lines, and tells by their marks which of them show memories.
 
 A shown memory has a date in brackets before it or notes in parentheses after it, its id, headings and tags around it,
-or is part of a JSON document. Not here: which memory a line quotes (`quoting`).
+or is part of a JSON document or of a tag's attribute. Not here: which memory a line quotes (`quoting`).
 """
 
 import json
@@ -9,6 +9,7 @@ import re
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from datetime import date
+from html import unescape
 from itertools import pairwise
 from typing import Final
 
@@ -38,9 +39,9 @@ _RULE: Final = re.compile(r"(?:`{3,}|~{3,})\w*|[\s>*+\-`~#=_|{}\[\],]+|[0-9]{1,3
 """A fence, a rule, or the number of a list's item whose text was cut off it."""
 _ENTRY: Final = re.compile(
     r"\s*(?:- )?(?:profile_id|kind|score|rank|tokens|memory_type|session_id|created_at|lifecycle|current"
-    r"|expanded|deep|undated):(?: \S*)?\s*"
+    r"|expanded|deep|undated):(?: \S*(?: [0-9:.+'\"Z-]+)?)?\s*"
 )
-"""A field of a recalled memory that holds no words, as YAML has it."""
+"""A field of a recalled memory that holds no words, as YAML has it; a space may divide a day and a time."""
 _MORE: Final = re.compile(r"- and [0-9,]+ more, [0-9,]+ tokens; a larger token budget shows them")
 _HELD: Final = re.compile(r"Held back for .{1,256}: [0-9]+ decisions, .*--max-archived-share")
 _PRINTED: Final = re.compile(
@@ -57,9 +58,10 @@ _FIELD: Final = re.compile(
 HEADING: Final = re.compile(r"#{1,6}\s+(.+)")
 _HEADINGS: Final = ("relevant memories", "notices")
 MARK: Final = re.compile(
-    rf"{_DATE}|{_UUID}|\b(?:19|20)[0-9]{{2}}\b|</[A-Za-z]|\((?:passage at|beginning of a text of) "
+    rf"{_DATE}|{_UUID}|\b(?:19|20)[0-9]{{2}}\b|</[A-Za-z]|[\"'\s]/?>|\"\s*[\]}}]"
+    r"|\((?:passage at|beginning of a text of) "
 )
-"""Found in every text that holds a marked line, or a memory beside its id or its date."""
+"""Found in every text that holds a marked line, a memory beside its id or date, or one between marks of a program."""
 _CUTS: Final = (
     rf"(?<=\n)|(?=[-*] \[{_DATE}\] )|(?<=[^\d\s][.;!?] )(?=\[{_DATE}\] )|(?<=>)(?=\S)|(?=</[A-Za-z])"
     r"|(?<=[0-9]\)) (?=--- |## )|(?<=[0-9]\) --- )(?=\S)|(?<=\},)(?=\s*\{)"
@@ -72,9 +74,15 @@ SENTENCE_END: Final = re.compile(
 """Where a sentence ends: not after a short word with a capital, as in "Dr. Kern", nor before a small letter."""
 _LISTED_END: Final = re.compile(rf"{SENTENCE_END.pattern}|;\s+")
 """The same, or where a part of a list does."""
-_DOCUMENT: Final = re.compile(r"(?:^|\n)[^\S\n]*[\[{](?=\s*[\[{\"])")
+_DOCUMENT: Final = re.compile(r"[\[{](?=\s*[\[{\"])|(?<![\w\\])\"(?=[^\"\n]*\\)")
 _DOCUMENTS: Final = 20
-"""Most JSON documents that are read in a text."""
+"""Most places of a text at which a JSON document is looked for."""
+_WITHIN_EACH_OTHER: Final = 3
+"""Most JSON documents and tags that are read within each other."""
+_VALUE: Final = r"\s*=\s*(?:\"([^\"<>]*)\"|'([^'<>]*)')"
+_ATTRIBUTES: Final = re.compile(rf"<[A-Za-z][\w:.-]{{0,63}}(?:\s+[\w:.-]{{1,64}}{_VALUE.replace('([', '(?:[')})+\s*/?>")
+_VALUES: Final = re.compile(_VALUE)
+_OPEN: Final = "{"
 
 
 @dataclass(frozen=True)
@@ -88,31 +96,55 @@ class Piece:
     named: str | None
     """The memory that its mark names."""
     frame: str | None
-    """What it frames quotations with: heading, rule, blank, or a tag's name; None for a line of words."""
+    """What it frames quotations with: heading, rule, blank, a tag's name, or the mark of a document or attribute; None
+    for a line of words."""
     day: date | None = None
     """The day that its mark names."""
     cut: bool = False
     """Whether it ends with a sign that something is left out."""
     shown: tuple[str, ...] = ()
-    """The memories of a JSON document, if it is one."""
+    """The memories of a JSON document, if it is one that names them."""
+    within: tuple["Piece", ...] = ()
+    """The lines of its strings between frames, if it is any other JSON document, or a tag with words in attributes."""
+    as_lines: tuple["Piece", ...] = ()
+    """The lines of the same as it stands there; joined, they are `raw`."""
+
+    @property
+    def words_within(self) -> tuple["Piece", ...]:
+        """The lines of words within it, at any depth."""
+        inner = (one for piece in self.within if not piece.frame for one in (*piece.words_within, piece))
+        return tuple(one for one in inner if not one.within)
 
 
-def pieces(text: str, headings: Collection[str] = ()) -> list[Piece]:
-    """Return the lines of a text; joined, they are the text. Memories are also shown under the given headings."""
+def pieces(text: str, headings: Collection[str] = (), *, depth: int = 0) -> list[Piece]:
+    """Return the lines of a text; joined, they are the text. Memories are also shown under the given headings.
+
+    `depth` is how many documents or tags the text stands in. Cost: proportional to the length.
+    """
     known = {name.replace("_", " ").casefold() for name in (*headings, *_HEADINGS)}
     heading = re.compile(rf"(?<!#)## (?:{'|'.join(sorted(map(re.escape, known)))})(?!\w)")
     cuts = {0, len(text)} | {cut.start() for cut in re.finditer(_CUTS, text)}
     cuts |= {note.end() for note in _AFTER_NOTE.finditer(text)}
     cuts |= {end for found in heading.finditer(text) for end in found.span()}
-    shown = {start: (end, names) for start, end, names in _documents(text)}
-    for start, (end, _) in shown.items():
-        cuts = {cut for cut in cuts if not start < cut < end} | {start, end}
-    return [
-        Piece(text[start:end], "", marked=True, named=None, frame=None, shown=shown[start][1])
-        if start in shown
-        else piece_of(text[start:end], known)
-        for start, end in pairwise(sorted(cuts))
-    ]
+    apart, ends = dict[int, Piece](), dict[int, int]()
+    for start, end, names, strings in _programmed(text, depth):
+        raw, ends[start] = text[start:end], end
+        shown = Piece(raw, "", marked=True, named=None, frame=None, shown=names)
+        apart[start] = shown if names else _programs(raw, strings, headings, depth)
+    kept, until = list[int](), 0
+    for cut in sorted({*cuts, *ends.keys(), *ends.values()}):
+        if cut >= until:
+            kept.append(cut)
+            until = ends.get(cut, cut)
+    return [apart[start] if start in apart else piece_of(text[start:end], known) for start, end in pairwise(kept)]
+
+
+def _programs(raw: str, strings: list[str], headings: Collection[str], depth: int) -> Piece:
+    """Return what a program wrote with its strings as lines."""
+    edge = Piece("", "", marked=False, named=None, frame=_OPEN)
+    inner = [piece for text in strings for piece in pieces(f"{text}\n", headings, depth=depth + 1)]
+    lines = pieces(raw, headings, depth=_WITHIN_EACH_OTHER)
+    return Piece(raw, "", marked=False, named=None, frame=None, within=(edge, *inner, edge), as_lines=tuple(lines))
 
 
 def sentences(piece: Piece) -> list[Piece]:
@@ -168,19 +200,56 @@ def _frame(raw: str, headings: Collection[str]) -> str | None:
     return "rule" if printed or _FIELD.fullmatch(raw) or _ENTRY.fullmatch(raw) else None
 
 
-def _documents(text: str) -> Iterator[tuple[int, int, tuple[str, ...]]]:
-    """Yield where JSON documents that name memories begin and end, and the memories that they name."""
+def _programmed(text: str, depth: int) -> Iterator[tuple[int, int, tuple[str, ...], list[str]]]:
+    """Yield where JSON documents and tags begin and end, the memories that they name, and their strings of many words.
+
+    Those with neither are left out, and within `_WITHIN_EACH_OTHER` others those that name no memory.
+    """
+    end = 0
+    for start, stop, document in _documents(text):
+        for tag in _ATTRIBUTES.finditer(text, end, start) if depth < _WITHIN_EACH_OTHER else ():
+            if strings := _telling(unescape(one[1] or one[2] or "") for one in _VALUES.finditer(tag[0])):
+                yield tag.start(), tag.end(), (), strings
+        names = tuple(dict.fromkeys(_named(document)))
+        strings = _telling(_strings(document)) if depth < _WITHIN_EACH_OTHER else []
+        if names or strings:
+            yield start, stop, names, strings
+        end = stop
+
+
+def _documents(text: str) -> Iterator[tuple[int, int, object]]:
+    """Yield where JSON documents begin and end, and what they hold; at last the end of the text, with nothing."""
     decoder, at = json.JSONDecoder(), 0
-    for _, begun in zip(range(_DOCUMENTS), _DOCUMENT.finditer(text), strict=False):
-        start = begun.end() - 1
-        if start < at:
-            continue
+    for _ in range(_DOCUMENTS):
+        if (begun := _DOCUMENT.search(text, at)) is None:
+            break
         try:
-            document, at = decoder.raw_decode(text, start)
+            document, end = decoder.raw_decode(text, begun.start())
         except (ValueError, RecursionError):
+            at = begun.end()
             continue
-        if names := tuple(dict.fromkeys(_named(document))):
-            yield start, at, names
+        if isinstance(document, str) and "\n" not in document and not document.startswith(("{", "[")):
+            at = begun.end()  # words in quotation marks
+            continue
+        yield begun.start(), end, document
+        at = end
+    yield len(text), len(text), None
+
+
+def _telling(strings: Iterator[str]) -> list[str]:
+    """Return the strings that are more than a word: names of fields and of roles tell nothing."""
+    return [text for text in strings if len(text.split(maxsplit=1)) > 1]
+
+
+def _strings(document: object) -> Iterator[str]:
+    """Yield the strings of a JSON document in order, without the keys of objects."""
+    waiting = [document]
+    while waiting:
+        one = waiting.pop()
+        if isinstance(one, str):
+            yield one
+        elif isinstance(one, dict | list):
+            waiting += [*(one.values() if isinstance(one, dict) else one)][::-1]
 
 
 def _named(document: object) -> Iterator[str]:

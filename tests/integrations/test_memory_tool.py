@@ -170,3 +170,40 @@ def test_what_cannot_be_stored_is_said_in_words_of_the_file(memory, text):
         call(MemoryTool(memory), "create", "/memories/a.md", file_text=text)
     assert "rows" not in str(error.value)
     assert "payload" not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("command", "said"),
+    [
+        ({"command": "create", "path": "/memories/b.md"}, "file_text"),
+        ({"command": "create", "path": None, "file_text": "x"}, "path"),
+        ({"command": "create", "path": "/memories/b\ud800.md", "file_text": "x"}, "surrogate"),
+        ({"command": "insert", "path": "/memories/a.md", "insert_line": "end", "insert_text": "x"}, "insert_line"),
+        ({"command": "view", "path": "/memories/a.md", "view_range": ["a", 2]}, "view_range"),
+        ({"command": "view", "path": "/memories/a.md", "view_range": [3, 1]}, "view_range"),
+        ({"command": "view", "path": "/memories/a.md", "view_range": [2, -2]}, "view_range"),
+        ({"command": "str_replace", "path": "/memories/a.md", "old_str": "", "new_str": "x"}, "old_str is empty"),
+    ],
+)
+def test_arguments_that_make_no_sense_are_named(memory, command, said):
+    tool = MemoryTool(memory)
+    call(tool, "create", "/memories/a.md", file_text="- one\n- two\n- three\n")
+    with pytest.raises(ToolError, match=said):
+        tool.call(command)
+    assert [*tool.folder.files()] == ["/memories/a.md"]
+
+
+def test_a_path_is_the_same_in_both_forms_of_its_accents(memory):
+    tool, composed, apart = (
+        MemoryTool(memory),
+        "/memories/caf\u00e9/na\u00efve.md",
+        "/memories/cafe\u0301/nai\u0308ve.md",
+    )
+    call(tool, "create", apart, file_text="- plums\n")
+    assert "plums" in call(tool, "view", composed)
+    with pytest.raises(ToolError, match="already exists"):
+        call(tool, "create", composed, file_text="- pears\n")
+    call(tool, "str_replace", apart, old_str="plums", new_str="figs")
+    assert tool.folder.files() == {composed: "- figs\n"}
+    call(tool, "delete", "/memories/cafe\u0301")
+    assert tool.folder.files() == {}

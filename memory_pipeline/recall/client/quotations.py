@@ -183,7 +183,7 @@ def _separated(event: Event, read: list[shown_lines.Piece], sources: quoting.Sou
 
 def _add_candidates(sources: quoting.Sources, index: "Index", pieces: Iterable[shown_lines.Piece]) -> None:
     """Add the memories that lines may quote: those that their marks name, and those that share their rarest words."""
-    read = list(pieces)
+    read = [one for piece in pieces for one in (*piece.words_within, *(piece.as_lines or (piece,)))]
     own_words = [one for piece in read if not piece.frame for one in (piece, *shown_lines.sentences(piece))]
     lines = dict.fromkeys(one.line for one in own_words if one.line)
     named = [name for piece in read for name in (piece.named, *piece.shown) if name]

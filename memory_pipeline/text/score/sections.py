@@ -108,8 +108,8 @@ def chosen(
 
     One belongs where it most likely does if it rather belongs somewhere than nowhere. What may be a matter of health or
     safety belongs there already if leaving it out would cost more than a wrong line: the square of its harm, 0 to 9,
-    against 1, unless it is rather a figure of speech. An order for once is no instruction. How something of the owner's
-    is opened belongs to home and possessions.
+    against 1, unless it is rather a figure of speech. An order for once is no instruction, and what another person
+    likes no preference. How something of the owner's is opened belongs to home and possessions.
 
     Args:
         numbers: see `features`; `toward`: see `probabilities`.
@@ -128,6 +128,7 @@ def chosen(
     doubtful = np.select([safety, instructs & _orders(numbers)], [SECTIONS.index(HEALTH), _INSTRUCTS], NOWHERE)
     places = np.where(1.0 - likely[:, NOWHERE] >= LEAST, likely[:, :NOWHERE].argmax(axis=1), doubtful)
     of_others = sentence_kinds.probability(numbers, "whom", "person") >= LEAST
+    places[of_others & (places == SECTIONS.index(PREFERENCE))] = NOWHERE
     opens = np.where(of_others, NOWHERE, SECTIONS.index(IDENTITY))
     return np.where((places == SECTIONS.index(HEALTH)) & (unlocking >= LEAST), opens, places)
 
