@@ -186,8 +186,7 @@ def _of_scenarios(name: str, told: list[dict[str, Any]], *, days: int = 12) -> L
     notes += [(begin + timedelta(days), text) for one in told for text in one["N"]]
     lines = [f"{number} {day} - {text}" for number, (day, text) in enumerate(notes, 1)]
     lines += [
-        f"REL {_relation(one['kind'])} {before[place] + 1} {before[-1] + place + 1}"
-        for place, one in enumerate(told)
+        f"REL {_relation(one['kind'])} {before[place] + 1} {before[-1] + place + 1}" for place, one in enumerate(told)
     ]
     return _store(FOLDER / "corrections", name, list(enumerate(lines, 1)))
 

@@ -48,7 +48,7 @@ LABELS: Final = {
 }
 CORRECTED: Final = ("a", "c", "d", "e", "f", "h")
 """Files of corrections that are learned from; `b` and `g` only measure."""
-SHORT: Final = ("i", "j", "k", "l", "n", "o", "p")
+SHORT: Final = tuple("ijklnopqrstuv")
 """Files of scenarios that share their older notes, so that each is a store by itself alone; `m` only measures."""
 OFTEN: Final = 2.0
 """Weight of a pair of ten of these for the second trees: a change told outright must be seen. Each scenario is a store
