@@ -7,7 +7,6 @@ The six commands and their answers are those of the SDK's tool over a folder of 
 import asyncio
 import posixpath
 import re
-import unicodedata
 from typing import Any, Final
 
 from anthropic.lib.tools import BetaAbstractMemoryTool, BetaAsyncAbstractMemoryTool, ToolError
@@ -23,7 +22,7 @@ from anthropic.types.beta import (
 )
 from pydantic import ValidationError
 
-from memory_pipeline.integrations.memory_folder import MemoryFolder
+from memory_pipeline.integrations.memory_folder import MemoryFolder, plain_path
 from memory_pipeline.ledger.validation_errors import reason, shown
 from memory_pipeline.recall.client.memory_client import MemoryClient
 
@@ -181,7 +180,7 @@ def _path(asked: str) -> str:
     """Return a path in its plain form; a ToolError says that it leaves the folder, or is not valid."""
     if asked != ROOT and not asked.startswith(f"{ROOT}/"):
         raise ToolError(f"Path must start with {ROOT}, got: {asked}")
-    plain = unicodedata.normalize("NFC", posixpath.normpath(asked))  # "\u00e9" and "e" with an accent are one name
+    plain = plain_path(posixpath.normpath(asked))
     if plain != ROOT and not plain.startswith(f"{ROOT}/"):
         raise ToolError(f"Path {asked} would escape {ROOT} directory")
     if _NEVER_IN_A_PATH.search(plain) or len(plain) > LONGEST_PATH:

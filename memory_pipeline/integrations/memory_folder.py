@@ -44,10 +44,15 @@ class _Part:
     text: str
 
 
+def plain_path(path: str) -> str:
+    """Return a path in the one of its forms (NFC) in which a letter and its accent are one character."""
+    return unicodedata.normalize("NFC", path)
+
+
 class MemoryFolder:
     """The text files of one profile. Writers of different files do not disturb each other.
 
-    Paths that differ only in the form of letters with accents (NFC, NFD) are one path.
+    Paths with the same `plain_path` are one path.
     """
 
     def __init__(self, client: MemoryClient) -> None:
@@ -70,7 +75,7 @@ class MemoryFolder:
             text.encode()
         except UnicodeEncodeError as error:
             raise ValueError(f"the text of {path} has half of a surrogate pair; write whole characters") from error
-        self._append(lambda: self._written(unicodedata.normalize("NFC", path), text))
+        self._append(lambda: self._written(plain_path(path), text))
 
     def _written(self, path: str, text: str) -> Iterator[dict[str, Any]]:
         old, now = self._parts().get(path, []), datetime.now(UTC)
@@ -89,7 +94,7 @@ class MemoryFolder:
 
     def _removals(self, paths: Collection[str], now: datetime) -> Iterator[dict[str, Any]]:
         parts = self._parts()
-        return (_removed(part, now) for path in paths for part in parts.get(unicodedata.normalize("NFC", path), []))
+        return (_removed(part, now) for path in paths for part in parts.get(plain_path(path), []))
 
     def move(self, moves: Mapping[str, str]) -> None:
         """Move files from old to new paths; their texts stay the same."""
@@ -97,7 +102,7 @@ class MemoryFolder:
 
     def _moves(self, moves: Mapping[str, str]) -> Iterator[dict[str, Any]]:
         parts = self._parts()
-        named = {unicodedata.normalize("NFC", old): unicodedata.normalize("NFC", new) for old, new in moves.items()}
+        named = {plain_path(old): plain_path(new) for old, new in moves.items()}
         whole = ((new, part) for old, new in named.items() for part in parts.get(old, []))
         return (_changed(part, new, part.text, part.place) for new, part in whole)
 
@@ -120,7 +125,7 @@ class MemoryFolder:
             kept = (memory.metadata or {}).get(NAME)
             if isinstance(kept, dict) and {"path", "place", "text"} <= kept.keys() and not kept.get("removed"):
                 part = _Part(memory, kept["path"], kept["place"], kept["text"])
-                files.setdefault(unicodedata.normalize("NFC", part.path), []).append(part)
+                files.setdefault(plain_path(part.path), []).append(part)
         return {
             path: sorted(parts, key=lambda part: (part.place, part.memory.memory_id)) for path, parts in files.items()
         }
