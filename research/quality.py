@@ -276,7 +276,7 @@ def _keeping(_: Path, pool: Executor) -> Sections:
 
 
 def _corrections(_: Path, __: Executor) -> Sections:
-    files = [corpus_files.FOLDER / "corrections" / f"{name}.txt" for name in ("b", "g")]
+    files = [corpus_files.FOLDER / "corrections" / f"{name}.txt" for name in ("b", "g", "m")]
     told = [scenario for file in files for scenario in corpus_files.scenarios(file)]
     with tempfile.TemporaryDirectory() as home:
         counts = correction_protocol.figures(correction_protocol.measure(told, Path(home)))

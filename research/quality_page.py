@@ -100,9 +100,10 @@ Episodes whose notes have labels of whom a sentence is about, its kind and the h
 nothing that reads sentences has learned from. Core memory after one run; then a run at half the tokens.
 """,
     "corrections": """
-220 scenarios by two writers, each in a profile of its own: an older note, a night, a correction, change, quote,
-supposition or exception in wordings that nothing has learned from (`corrections/b` and `g`), another night, the first
-transcript imported once more, a third night. Counted is whether the note that holds comes first in an answer.
+420 scenarios by three writers, each in a profile of its own: an older note, a night, a correction, change, quote,
+supposition or exception in wordings that nothing has learned from (`corrections/b`, `g` and `m`), another night, the
+first transcript imported once more, a third night. Counted is whether the note that holds comes first in an answer. The
+kinds `whole`, `part`, `other`, `beside` and `repeat` are short notes that look alike (`research/corpus/README.md`).
 """,
     "talks": """
 Four LoCoMo and eight BEAM conversations. Questions are asked a day after the last turn, all of them that have evidence;
