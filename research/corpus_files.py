@@ -47,10 +47,13 @@ HALVES: Final = 2
 """Networks for pairs that are trained, each on a part of the stores (`half`)."""
 MEASURED: Final = ("i", "m", "o", "q", "s", "u", "w")
 """Files of `sentences/` that nothing learns from."""
-UNCHANGED: Final = ("quote", "hypothetical", "third", "exception", "other", "beside", "part", "repeat")
-"""Kinds of corrections after which the older note holds as before; of `part`, all but a part of it."""
-_OF_UNCHANGED: Final = {"part": "partial", "repeat": "repeat"}
-"""Relation of the newer note to the older one, of those of these that are related at all."""
+UNCHANGED: Final = {
+    **dict.fromkeys(("quote", "hypothetical", "third", "exception", "other", "beside"), "lookalike"),
+    "part": "partial",
+    "repeat": "repeat",
+}
+"""Kinds of corrections after which the older note holds as before, of `part` all but a part of it, and how the newer
+note relates to it; after all other kinds it is an update."""
 UNLABELLED: Final = -1
 """Place of a label that nobody gave."""
 _AT_ONCE: Final = 10
@@ -186,13 +189,10 @@ def _of_scenarios(name: str, told: list[dict[str, Any]], *, days: int = 12) -> L
     notes += [(begin + timedelta(days), text) for one in told for text in one["N"]]
     lines = [f"{number} {day} - {text}" for number, (day, text) in enumerate(notes, 1)]
     lines += [
-        f"REL {_relation(one['kind'])} {before[place] + 1} {before[-1] + place + 1}" for place, one in enumerate(told)
+        f"REL {UNCHANGED.get(one['kind'], 'update')} {before[place] + 1} {before[-1] + place + 1}"
+        for place, one in enumerate(told)
     ]
     return _store(FOLDER / "corrections", name, list(enumerate(lines, 1)))
-
-
-def _relation(kind: str) -> str:
-    return _OF_UNCHANGED.get(kind, "lookalike" if kind in UNCHANGED else "update")
 
 
 def sentences(files: Container[str], *, names: Container[str] | None = None) -> list[Labelled]:

@@ -842,8 +842,10 @@ def test_who_gives_a_name_after_notes_without_a_speaker_does_not_take_over(speak
 
 def test_a_speaker_named_like_the_profile_is_its_owner_after_notes_without_a_speaker():
     notes = said("I live in Leith above the bakery.", speaker=None)
-    rows = [row | {"profile_id": "marta"} for row in notes + said(OWN[0], speaker="Marta")]
-    assert compiled(*numbered(rows))["standing_instructions"] == [f"Marta: {OWN[0]}"]
+    own = said(OWN[0], speaker="Marta")
+    for between in ([], said(NEWS, speaker="newsletter")):
+        rows = [row | {"profile_id": "marta"} for row in notes + between + own]
+        assert compiled(*numbered(rows))["standing_instructions"] == [f"Marta: {OWN[0]}"]
 
 
 def test_a_history_without_a_user_stays_its_first_speakers_when_a_user_follows():

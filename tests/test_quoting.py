@@ -207,6 +207,8 @@ JSON = json.dumps({"recalled": [{"memory_id": ID, "content": "My dentist is Dr. 
             {"type": "tool_result", "content": [{"type": "text", "text": f"[{DAY}] My dentist is Dr. Kern.\n"}]}
         ),
         json.dumps(["My dentist is Dr. Kern.", "Never push to main."]),
+        '{"text": "My dentist is Dr. Kern.", "score": 0.5}\n',
+        '["My dentist is Dr. Kern.", 1]\n',
         f'<memory text="My dentist is Dr. Kern." date="{DAY}"/>\n',
         "<context>\n  <item value='My dentist is Dr. Kern.' />\n  <item value='I live in Berlin.'/>\n</context>\n",
         '<fact says="My dentist is Dr&#46; Kern."></fact>\n',
@@ -215,9 +217,28 @@ JSON = json.dumps({"recalled": [{"memory_id": ID, "content": "My dentist is Dr. 
 def test_a_memory_with_its_id_or_date_is_known_in_any_layout(shown):
     known = sources()
     known.add(ID, "My dentist is Dr. Kern.", by_agent=False, at=SAID)
-    rest, quoted = own(f"{shown}\nWho waters the plants?", known=known)
+    said = f"{shown}\nWho waters the plants?"
+    assert quoting.may_quote(said, by_agent=False)
+    rest, quoted = own(said, known=known)
     assert rest == "Who waters the plants?"
-    assert set(quoted) <= {ID, "m2", "m3", "m4"}
+    others = {name for name, words in (("m2", "in Berlin"), ("m3", "push to main")) if words in shown}
+    assert set(quoted) <= {ID, "m4", *others}
+
+
+def test_marks_of_quotation_hide_no_document_behind_them():
+    known = sources()
+    known.add(ID, "My dentist is Dr. Kern.", by_agent=False, at=SAID)
+    said = 'See "C:\\tmp" here. ' * 20
+    assert own(f'{said}\n{{"recalled": [{{"memory_id": "{ID}"}}]}}\n', known=known) == (said.strip(), (ID,))
+
+
+def test_half_of_a_character_in_json_is_stored(tmp_path):
+    said = '{"a": ["Call Bo about the \\ud83d shed.", "The hedge is 90 cm."]}'
+    recalled = json.dumps([f"- [{DAY}] user: My dentist is Dr. Kern.\n", "Call Bo about the \ud83d shed."])
+    with MemoryClient(tmp_path) as memory:
+        memory.remember("My dentist is Dr. Kern.", speaker="user", occurred_at=SAID)
+        assert memory.get(memory.remember(said)).content == said
+        assert memory.get(memory.remember(recalled)).content == "Call Bo about the \ufffd shed."
 
 
 def test_of_a_chat_in_json_the_words_of_its_own_are_left():
@@ -264,6 +285,7 @@ def test_a_date_or_a_tag_alone_makes_no_quotation(said):
         ("You said that you are no longer allergic to penicillin.",) * 2,
         ("You should tell me if you are allergic to penicillin.",) * 2,
         ("Did you say that you are allergic to penicillin?",) * 2,
+        ("(Did you say that you are allergic to penicillin?)",) * 2,
         ("Omar told Nora that you are allergic to penicillin.",) * 2,
         ("\u6211\u5bf9\u82b1\u751f\u8fc7\u654f\uff0c\u6bcf\u5929\u559d\u8336\u3002", None),
         ('I read "My dentist is Dr. Kern." and booked him for Friday at nine, as you wished.',) * 2,

@@ -76,14 +76,17 @@ def _owners(heard: pl.DataFrame, policy: Policy) -> pl.DataFrame:
     people = heard.filter(
         pl.col("kind") == ORIGINAL, pl.col("name").is_not_null(), ~by_assistant(pl.col("name")), ~_by_role("name")
     )
-    candidates = people.join(agents, on=["profile_id", "name"], how="left", maintain_order="left").select(
-        *_PERSON, "name", "seq", named=pl.col("name").eq_missing(pl.col("user")), agent=pl.col("known") <= pl.col("seq")
-    )
     unheard = heard.filter(pl.col("kind") == ORIGINAL, pl.col("name").is_null() | _by_role("name"))
-    unheard = unheard.group_by(_PERSON).agg(pl.col("seq").min()).with_columns(named=pl.lit(value=False))
-    known = _first(candidates, _PERSON).filter(pl.col("owner") == _folded("profile_id"))
-    unheard = unheard.join(known, on=_PERSON, how="anti", nulls_equal=True)
-    candidates = pl.concat([candidates, unheard], how="diagonal_relaxed")
+    unheard = unheard.group_by(_PERSON).agg(unheard=pl.col("seq").min())
+    agent, named = pl.col("known") <= pl.col("seq"), pl.col("name").eq_missing(pl.col("user"))
+    first = (pl.col("seq") < pl.col("unheard")) & ~agent.fill_null(value=False)
+    own_name = pl.col("name") == _folded("profile_id")
+    candidates = (
+        people.join(agents, on=["profile_id", "name"], how="left", maintain_order="left")
+        .join(unheard, on=_PERSON, how="left", maintain_order="left", nulls_equal=True)
+        .filter(pl.col("unheard").is_null() | named | first | own_name)
+        .select(*_PERSON, "name", "seq", named=named, agent=agent)
+    )
     by_user = _first(candidates.drop_nulls("user_id"), _PERSON)
     users = (
         heard.drop_nulls("user_id")
@@ -98,10 +101,7 @@ def _owners(heard: pl.DataFrame, policy: Policy) -> pl.DataFrame:
 
 
 def _first(candidates: pl.DataFrame, by: list[str]) -> pl.DataFrame:
-    """Return the name that owns the memories of each group, `owner`: one named like the user first, agents last.
-
-    It is null where who came first gave none.
-    """
+    """Return the name that owns the memories of each group, `owner`: one named like the user first, agents last."""
     ranked = candidates.sort(~pl.col("named"), pl.col("agent").fill_null(value=False), "seq", "name", nulls_last=True)
     return ranked.group_by(by, maintain_order=True).agg(owner=pl.col("name").first())
 

@@ -1,5 +1,7 @@
-"""Types of arrays, and what NumPy lacks: runs and fingerprints of rows, the softmax, the threads of its products."""
+"""Types of arrays, and what NumPy lacks: runs, fingerprints of rows and texts, the softmax, threads of products."""
 
+import hashlib
+from collections.abc import Iterable
 from functools import cache
 from typing import Final
 
@@ -50,6 +52,12 @@ def fingerprints(rows: NDArray[np.unsignedinteger]) -> Integers:
         part = slice(start, start + _AT_ONCE)
         numbers[part] = (rows[part].astype(np.uint64) @ factors).view(np.int64)
     return numbers
+
+
+def text_fingerprints(texts: Iterable[str]) -> Integers:
+    """Return a number for each text: equal texts have equal ones, two others once in some 10^19 pairs."""
+    digests = [hashlib.blake2b(text.encode(), digest_size=8).digest() for text in texts]
+    return np.frombuffer(b"".join(digests), dtype="<i8")
 
 
 def _scattered(count: int) -> Keys:

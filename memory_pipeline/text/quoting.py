@@ -14,7 +14,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import date, datetime, timedelta
-from functools import cached_property
+from functools import cache, cached_property
 from itertools import accumulate, pairwise
 from typing import Final
 
@@ -42,6 +42,7 @@ _SPOKEN: Final = re.compile(
 """What stands in quotation marks."""
 _ENDS: Final = (".", "!", "?", "\u2026", ")", '"', "\u3002", "\uff01", "\uff1f")
 _ASKS: Final = ("?", "\uff1f")
+_AFTER_A_MARK: Final = "\"')\u201d\u2019\u00bb "
 
 _FEWEST: Final = 4
 """Words that a line of an agent without a mark must have to be a quotation."""
@@ -239,6 +240,7 @@ def own(read: list[Piece], find: Callable[[Piece], Found | None], *, by_agent: b
     If an agent says it, lines without marks count too, if somebody else said them first, and of a line that no one text
     has, its sentences.
     """
+    find = cache(find)
     read, found = _found([*_opened(read, find)], find, by_sentence=by_agent)
     sure = [_is_sure(piece, source, by_agent=by_agent) for piece, source in zip(read, found, strict=True)]
     dropped, tags = [False] * len(read), set[str]()
@@ -402,12 +404,13 @@ def _after_telling(line: str) -> Iterator[list[str]]:
     They name one of the two who talk, have one word beside those of grammar, the verb, and deny nothing. A question
     tells nothing.
     """
-    words = [] if line.endswith(_ASKS) else _words(line)
+    words = [] if line.rstrip(_AFTER_A_MARK).endswith(_ASKS) else _words(line)
     for size in range(2, min(_LEAD, len(words) - _FEWEST) + 1):
         lead = words[:size]
-        if sum(word not in _GRAMMAR for word in lead) > 1 or any(word in _DENIES for word in lead):
+        telling = sum(word not in _GRAMMAR for word in lead)
+        if telling > 1 or any(word in _DENIES for word in lead):
             return
-        if words[size] in _EMPTY and any(PERSONS.get(word) in _TALKING for word in lead):
+        if telling and words[size] in _EMPTY and any(PERSONS.get(word) in _TALKING for word in lead):
             yield words[size:]
 
 

@@ -9,6 +9,7 @@ import re
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from datetime import date
+from functools import lru_cache
 from html import unescape
 from itertools import pairwise
 from typing import Final
@@ -57,8 +58,10 @@ _FIELD: Final = re.compile(
 """A line of a memory's fields as a command prints them."""
 HEADING: Final = re.compile(r"#{1,6}\s+(.+)")
 _HEADINGS: Final = ("relevant memories", "notices")
+_DOCUMENT: Final = re.compile(r"[\[{](?=\s*[\[{\"])|(?<![\w\\])\"(?=[^\"\n]*\\)")
+"""Where a JSON document may begin: a bracket, or a string with an escape."""
 MARK: Final = re.compile(
-    rf"{_DATE}|{_UUID}|\b(?:19|20)[0-9]{{2}}\b|</[A-Za-z]|[\"'\s]/?>|\"\s*[\]}}]"
+    rf"{_DATE}|{_UUID}|\b(?:19|20)[0-9]{{2}}\b|</[A-Za-z]|[\"'\s]/?>|{_DOCUMENT.pattern}"
     r"|\((?:passage at|beginning of a text of) "
 )
 """Found in every text that holds a marked line, a memory beside its id or date, or one between marks of a program."""
@@ -74,9 +77,8 @@ SENTENCE_END: Final = re.compile(
 """Where a sentence ends: not after a short word with a capital, as in "Dr. Kern", nor before a small letter."""
 _LISTED_END: Final = re.compile(rf"{SENTENCE_END.pattern}|;\s+")
 """The same, or where a part of a list does."""
-_DOCUMENT: Final = re.compile(r"[\[{](?=\s*[\[{\"])|(?<![\w\\])\"(?=[^\"\n]*\\)")
 _DOCUMENTS: Final = 20
-"""Most places of a text at which a JSON document is looked for."""
+"""Most brackets of a text at which a JSON document is looked for."""
 _WITHIN_EACH_OTHER: Final = 3
 """Most JSON documents and tags that are read within each other."""
 _VALUE: Final = r"\s*=\s*(?:\"([^\"<>]*)\"|'([^'<>]*)')"
@@ -121,8 +123,7 @@ def pieces(text: str, headings: Collection[str] = (), *, depth: int = 0) -> list
 
     `depth` is how many documents or tags the text stands in. Cost: proportional to the length.
     """
-    known = {name.replace("_", " ").casefold() for name in (*headings, *_HEADINGS)}
-    heading = re.compile(rf"(?<!#)## (?:{'|'.join(sorted(map(re.escape, known)))})(?!\w)")
+    known, heading = _known_headings(frozenset(headings))
     cuts = {0, len(text)} | {cut.start() for cut in re.finditer(_CUTS, text)}
     cuts |= {note.end() for note in _AFTER_NOTE.finditer(text)}
     cuts |= {end for found in heading.finditer(text) for end in found.span()}
@@ -137,6 +138,13 @@ def pieces(text: str, headings: Collection[str] = (), *, depth: int = 0) -> list
             kept.append(cut)
             until = ends.get(cut, cut)
     return [apart[start] if start in apart else piece_of(text[start:end], known) for start, end in pairwise(kept)]
+
+
+@lru_cache(maxsize=32)
+def _known_headings(headings: frozenset[str]) -> tuple[frozenset[str], re.Pattern[str]]:
+    """Return the headings under which memories are shown, folded, and the pattern that finds them within a line."""
+    known = frozenset(name.replace("_", " ").casefold() for name in (*headings, *_HEADINGS))
+    return known, re.compile(rf"(?<!#)## (?:{'|'.join(sorted(map(re.escape, known)))})(?!\w)")
 
 
 def _programs(raw: str, strings: list[str], headings: Collection[str], depth: int) -> Piece:
@@ -220,17 +228,16 @@ def _programmed(text: str, depth: int) -> Iterator[tuple[int, int, tuple[str, ..
 def _documents(text: str) -> Iterator[tuple[int, int, object]]:
     """Yield where JSON documents begin and end, and what they hold; at last the end of the text, with nothing."""
     decoder, at = json.JSONDecoder(), 0
-    for _ in range(_DOCUMENTS):
-        if (begun := _DOCUMENT.search(text, at)) is None:
-            break
+    brackets = 0
+    while brackets < _DOCUMENTS and (begun := _DOCUMENT.search(text, at)):
+        at = begun.end()
+        brackets += begun[0] != '"'  # a string is read up to its end, or that of its line, at most
         try:
             document, end = decoder.raw_decode(text, begun.start())
         except (ValueError, RecursionError):
-            at = begun.end()
             continue
         if isinstance(document, str) and "\n" not in document and not document.startswith(("{", "[")):
-            at = begun.end()  # words in quotation marks
-            continue
+            continue  # words in quotation marks
         yield begun.start(), end, document
         at = end
     yield len(text), len(text), None
@@ -242,12 +249,12 @@ def _telling(strings: Iterator[str]) -> list[str]:
 
 
 def _strings(document: object) -> Iterator[str]:
-    """Yield the strings of a JSON document in order, without the keys of objects."""
+    """Yield the strings of a JSON document in order, without the keys of objects; half a character as U+FFFD."""
     waiting = [document]
     while waiting:
         one = waiting.pop()
         if isinstance(one, str):
-            yield one
+            yield one.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
         elif isinstance(one, dict | list):
             waiting += [*(one.values() if isinstance(one, dict) else one)][::-1]
 

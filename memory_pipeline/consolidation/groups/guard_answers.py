@@ -4,18 +4,16 @@ An answer follows from what the two memories state. Not here: the guard (`text.c
 answers are kept (`method_reuse`).
 """
 
-import hashlib
 from collections.abc import Sequence
 from typing import Final
 
 import numpy as np
 import polars as pl
 
-from memory_pipeline.text.arrays import Integers, Marks, Rows, fingerprints
+from memory_pipeline.text.arrays import Integers, Marks, Rows, fingerprints, text_fingerprints
 from memory_pipeline.text.compare import merge_guard
+from memory_pipeline.text.compare.merge_guard import FACTS
 
-FACTS: Final = ("content", "numbers", "dates", "entities", "negated", "valid_from", "valid_until")
-"""Columns of a memory that the guard reads."""
 ANSWERS: Final = pl.Schema(
     {
         "profile_id": pl.String(),
@@ -33,8 +31,7 @@ class GuardAnswers:
         """Take the memories, with profile_id and the facts that the guard reads, and `ANSWERS` of the same program."""
         self._stated = stated
         documents = stated.select(pl.struct(FACTS).struct.json_encode()).to_series()
-        texts = [hashlib.blake2b(document.encode(), digest_size=8).digest() for document in documents]
-        self._facts = np.frombuffer(b"".join(texts), dtype="<u8")
+        self._facts = text_fingerprints(documents).view(np.uint64)
         self._known = known.select("asked", "answered").unique("asked", keep="first", maintain_order=True)
         self._asked = [ANSWERS.to_frame()]
 

@@ -57,7 +57,8 @@ RELATIVE_DATES: Final = r"^(?:last|this|next) |^in [0-9]|^[0-9]+ .* ago$|^(?:yes
 """Dates in normal form that mean another day when said on another day."""
 
 _SIDES: Final = ("left", "right")
-_FACT_COLUMNS: Final = ("content", "numbers", "dates", "entities", "negated", "valid_from", "valid_until")
+FACTS: Final = ("content", "numbers", "dates", "entities", "negated", "valid_from", "valid_until")
+"""Columns of a memory that are read."""
 _REPEATED: Final = "repeated"
 _TOLD: Final = "told"
 _COMPARED_COLUMNS: Final = ("numbers", "dates", "names", "content_lemmas", "function_lemmas", "words")
@@ -116,7 +117,7 @@ def disagreements(pairs: pl.DataFrame) -> pl.DataFrame:
     Raises:
         ValueError: a column is missing.
     """
-    needed = [*(f"{side}_{name}" for side in _SIDES for name in _FACT_COLUMNS), _REPEATED, _TOLD]
+    needed = [*(f"{side}_{name}" for side in _SIDES for name in FACTS), _REPEATED, _TOLD]
     if missing := [name for name in needed if name not in pairs.columns]:
         raise ValueError(f"pairs lack column {missing[0]!r}; give the facts of both texts as `enrichment` has them")
     parsed = _parsed_pairs(pairs).with_columns(reason=_reason()).with_columns(detail=_detail())
@@ -198,7 +199,7 @@ def _parsed_pairs(pairs: pl.DataFrame) -> pl.DataFrame:
 
 def _parsed_side(pairs: pl.DataFrame, texts: pl.DataFrame, side: str) -> pl.DataFrame:
     """Return the facts and lemmas of one side of each pair, with that side as prefix."""
-    facts = pairs.select(pl.col(f"{side}_{name}").alias(name) for name in _FACT_COLUMNS)
+    facts = pairs.select(pl.col(f"{side}_{name}").alias(name) for name in FACTS)
     letters = pl.col("content").str.extract_all(LETTER).list.eval(pl.element().str.tail(1))
     codes = pl.col("content").str.extract_all(_CODE)
     named = facts.select(pl.concat_list("entities", codes, letters).list.join(" "))

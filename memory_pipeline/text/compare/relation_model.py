@@ -5,14 +5,13 @@ Not here: the trees (`relation_trees`). Nothing depends on particular texts. The
 outdates all of the older one, else `likely`.
 """
 
-import hashlib
 from collections.abc import Mapping, Sequence
 from typing import Final
 
 import numpy as np
 import polars as pl
 
-from memory_pipeline.text.arrays import Floats, Integers, Marks, Rows
+from memory_pipeline.text.arrays import Floats, Integers, Marks, Rows, text_fingerprints
 from memory_pipeline.text.compare import relation_trees, set_members, stated_changes
 from memory_pipeline.text.compare.closeness import Closeness
 from memory_pipeline.text.compare.judge import ASIDE, JUDGEMENT_COLUMNS, LIKELY, NO_LEAST, RELATIONS, WHOLE
@@ -113,8 +112,7 @@ def _named(reading: Reading, memories: tuple[Rows, Rows], statements: tuple[Rows
     """Return numbers of each pair that stand for the texts and speakers of its memories and for its statements."""
     hashes = reading.memories["content_hash"]
     rows, place = np.unique(np.concatenate(memories), return_inverse=True)
-    texts = [hashlib.blake2b(text.encode(), digest_size=8).digest() for text in hashes.gather(rows)]
-    numbers = np.frombuffer(b"".join(texts), dtype="<i8")[place]
+    numbers = text_fingerprints(hashes.gather(rows))[place]
     within = [side - reading.start[of] for side, of in zip(statements, memories, strict=True)]
     return [*np.split(numbers, 2), *within]
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from memory_pipeline.consolidation import similarity
 from memory_pipeline.consolidation.components import components
 from memory_pipeline.consolidation.groups import linkage
-from memory_pipeline.consolidation.groups.guard_answers import FACTS, GuardAnswers
+from memory_pipeline.consolidation.groups.guard_answers import GuardAnswers
 from memory_pipeline.consolidation.groups.strategies.strategy import (
     IN_CONFLICT,
     PAIRED,
@@ -79,7 +79,7 @@ def reads(inputs: ClusteringInput) -> Reading:
     policy = inputs.policy
     return Reading(
         rows=rows,
-        columns=("memory_id", *own, *FACTS, "content_hash", "created_at", "judged"),
+        columns=("memory_id", *own, *merge_guard.FACTS, "content_hash", "created_at", "judged"),
         settings=(policy.duplicate_similarity, policy.duplicate_min_size),
         pairs=pl.concat(
             [
