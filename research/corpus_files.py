@@ -51,6 +51,7 @@ UNCHANGED: Final = {
     **dict.fromkeys(("quote", "hypothetical", "third", "exception", "other", "beside"), "lookalike"),
     "part": "partial",
     "repeat": "repeat",
+    "conflict": "conflict",
 }
 """Kinds of corrections after which the older note holds as before, of `part` all but a part of it, and how the newer
 note relates to it; after all other kinds it is an update."""

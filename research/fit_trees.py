@@ -48,8 +48,8 @@ LABELS: Final = {
 }
 CORRECTED: Final = ("a", "c", "d", "e", "f", "h")
 """Files of corrections that are learned from; `b` and `g` only measure."""
-SHORT: Final = tuple("ijklnopqrstuv")
-"""Files of scenarios that share their older notes, so that each is a store by itself alone; `m` only measures."""
+SHORT: Final = (*"ijklnopqrstuvwxyz", "ab", "ad")
+"""Files of scenarios that share older notes, so each is a store by itself alone; `m`, `aa` and `ac` only measure."""
 OFTEN: Final = 2.0
 """Weight of a pair of ten of these for the second trees: a change told outright must be seen. Each scenario is a store
 by itself too: as few notes are judged as well."""
@@ -149,7 +149,7 @@ def second(table: Table, first: NDArray[np.float64]) -> Table:
     older, newer = table.pairs
     read = relation_trees.worth_reading(first, newer)
     ends = older[read], newer[read]
-    by_first, _ = relation_trees.merged(first[read])
+    by_first = relation_trees.merged(first[read])
     texts = [(table.texts[one], table.texts[other]) for one, other in zip(*ends, strict=True)]
     scores = table.reader.read(texts).astype(np.float64).round(closeness.DIGITS)
     found = relation_trees.second_features(table.features[read], by_first, scores, ends)
@@ -229,7 +229,7 @@ def figures(tables: Sequence[Table], predicted: Sequence[NDArray[np.float64]]) -
     An update of a part counts as an update; those of a whole memory are counted once more by themselves.
     """
     table = np.concatenate(predicted)
-    merged, _ = relation_trees.merged(table)
+    merged = relation_trees.merged(table)
     relations = np.concatenate([one.relations for one in tables])
     exist = sum(one.exist for one in tables)
     counted = {name: ([place], merged[:, place]) for place, name in enumerate(RELATIONS[:-1])}
@@ -262,7 +262,8 @@ def fitted(
     raw = left_out(tables, growth)
     grown = grow(tables, growth) | calibration(np.concatenate([one.relations for one in tables]), np.concatenate(raw))
     np.savez_compressed(OUT / f"{name}.npz", **grown)
-    return grown, [relation_trees.calibrated(one, relation_trees.loaded(grown)) for one in raw]
+    ready = relation_trees.loaded(grown)
+    return grown, [relation_trees.calibrated(one, ready) for one in raw]
 
 
 def main() -> None:

@@ -94,8 +94,7 @@ def test_a_sentence_says_what_to_set_and_what_is_missing():
     few, poor, good = answered(19), answered(10, 20), answered(30, relation="duplicate")
     said = lambda pairs, name, **policy: answered_pairs.verdict(of_setting(pairs, name, **policy))  # noqa: E731
     assert said(few, "close_confidence") == (
-        "close_confidence stays 0.92: of the answered pairs the judge takes 19 for updates, "
-        "and 20 are needed to set it."
+        "close_confidence stays 0.9: of the answered pairs the judge takes 19 for updates, and 20 are needed to set it."
     )
     assert "from no confidence on are 95% of 20 or more pairs right" in said(poor, "close_confidence")
     assert said(good, "merge_confidence", merge_confidence=0.97).startswith("merge_confidence = 0.9 instead of 0.97")

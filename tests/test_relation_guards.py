@@ -51,27 +51,6 @@ def test_another_order_of_few_words_is_one_fact():
     assert may_merge("My dentist is Kern.", "Kern is my dentist.")
 
 
-@pytest.mark.parametrize(
-    ("older", "newer", "rule"),
-    [
-        (
-            "The path at Crag End is open to dogs.",
-            "Board, updated: the path at Widow Ridge is closed to dogs.",
-            "likely",
-        ),
-        ("The kiln in Delft fires at noon, says Joost.", "No, the kiln in Leiden fires at one, says Mieke.", "likely"),
-        ("I live in Bremen.", "I moved from Bremen to Jena.", "whole"),
-        ("The kiosk opens at 9:00.", "The kiosk now opens at 10:00 on Sundays.", "likely"),
-        ("I run a bakery.", "I no longer run.", "likely"),
-        ("The rent is 300 euros a month.", "The rent is 340 euros a month now.", "whole"),
-        ("The captain of the quiz team is Lorcan.", "The captain of the quiz team is Moira now.", "whole"),
-        ("Ada works at Nordwind as a welder.", "Ada left Nordwind and works at Seewerk as a welder.", "whole"),
-    ],
-)
-def test_what_is_said_of_a_thing_with_another_name_ends_nothing(older, newer, rule):
-    assert guarded("update", older, newer, rule="whole")["rule"].to_list() == [rule]
-
-
 @pytest.mark.parametrize("relation", ["update", "duplicate", "conflict"])
 @pytest.mark.parametrize(("place", "names"), [("user_id", ["ada", "ben"]), ("heading", ["Shop", "Blog"])])
 def test_other_users_and_headings_are_not_related(relation, place, names):

@@ -34,13 +34,20 @@ def leaf(grown, root, row):
 @given(st.lists(st.tuples(*[st.floats(0, 1)] * len(OF_PAIRS)), min_size=1, max_size=5))
 def test_an_update_of_a_part_is_an_update(probabilities):
     told = np.array(probabilities)
-    found, whole = relation_trees.merged(told)
+    found = relation_trees.merged(told)
     part, all_of_it = (told[:, OF_PAIRS.index(name)] for name in (relation_trees.PARTIAL, "update"))
     assert found.shape == (len(told), len(RELATIONS))
     assert np.allclose(found[:, RELATIONS.index("update")], part + all_of_it)
     assert np.allclose(found.sum(axis=1), told.sum(axis=1))
-    assert ((whole >= 0) & (whole <= 1)).all()
-    assert (whole[(part > all_of_it) & (part > 1e-6)] <= 0.5).all()
+
+
+@given(st.lists(st.tuples(*[st.integers(-9, 9)] * len(relation_trees.SCORES)), min_size=1, max_size=5))
+def test_an_update_is_of_all_as_far_as_the_reader_scores_it_above_one_of_a_part(scores):
+    told = np.array(scores, dtype=np.float64)
+    whole = relation_trees.whole(told)
+    part, all_of_it = (told[:, relation_trees.SCORES.index(f"reader_{name}")] for name in ("partial", "update"))
+    assert ((whole > 0) & (whole < 1)).all()
+    assert ((whole > 0.5) == (all_of_it > part)).all()
 
 
 @given(st.integers(0, 2**32 - 1))

@@ -70,6 +70,10 @@ NEITHER = [
     ("My desk is in room 12.", "My desk is now in room 30 while they lay the carpet."),
     ("The stall is at Kirkgate 4.", "The stall is now at Kirkgate 9 for the weekend."),
     ("The depot opens at 8.", "The depot opens at 10 now as we are on holiday."),
+    ("The path at Crag End is open to dogs.", "Board, updated: the path at Widow Ridge is closed to dogs."),
+    ("The kiln in Delft fires at noon, says Joost.", "No, the kiln in Leiden fires at one, says Mieke."),
+    ("The office closes at 16:30, phones go to Petra.", "The office closes at 15:00."),
+    ("The office: closed on Fridays.", "The office is open on Fridays."),
 ]
 MEASURED = [
     ("The ferry costs 12 euros.", "The ferry costs 14 euros now."),

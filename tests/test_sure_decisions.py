@@ -90,8 +90,8 @@ def test_of_people_and_places_each_keeps_its_own():
 @pytest.mark.parametrize(
     ("statement", "rule", "confidence", "closes"),
     [
-        (None, "whole", 0.93, True),
-        (None, "whole", 0.91, False),
+        (None, "whole", 0.91, True),
+        (None, "whole", 0.89, False),
         (None, "likely", 0.99, False),
         ("The rent is 640 euros.", "whole", 0.99, False),
         ("The rent is 640 euros.", "ended", 0.95, True),
@@ -103,29 +103,9 @@ def test_an_update_closes_if_it_is_stated_or_surely_read_of_a_memory_of_one_stat
     assert surely_closes(statement=statement, rule=rule, confidence=confidence) is closes
 
 
-def surely_closes(*, value="The rent is 640 euros.", other_value="It is 690 now.", **row):
-    values = {"relation": "update", "statement": None, "rule": "whole", "confidence": 0.99} | row
-    found = pl.DataFrame([values | {"value": value, "other_value": other_value}], schema_overrides=TEXTS)
+def surely_closes(**row):
+    found = pl.DataFrame([{"relation": "update"} | row], schema_overrides={"statement": pl.String})
     return found.select(judging.sure(Policy())).item()
-
-
-TEXTS = {"statement": pl.String, "value": pl.String, "other_value": pl.String}
-
-
-@pytest.mark.parametrize(
-    ("value", "other_value", "closes"),
-    [
-        ("The regatta is on Monday.", "The regatta moved to Tuesday.", True),
-        ("The regatta is on Monday in lane 4.", "The regatta moved to Tuesday.", False),
-        ("The regatta is in lane 4.", "The regatta moved to lane 6.", True),
-        ("The office closes at 16:30, phones go to Petra.", "The office closes at 15:00.", False),
-        ("The office: closed on Fridays.", "The office is open on Fridays.", False),
-        (None, "The office is open on Fridays.", False),
-    ],
-)
-def test_what_only_the_reader_finds_closes_one_clause_whose_figures_are_replaced(value, other_value, closes):
-    assert surely_closes(value=value, other_value=other_value) is closes
-    assert surely_closes(value=value, other_value=other_value, rule="changed_value")
 
 
 def placed(memories):

@@ -50,10 +50,6 @@ _SPARE: Final = 4
 """Pairs of a memory that are kept for a language model beside those that each is asked about on average: what is most
 worth an answer is unevenly spread."""
 
-_FIGURE: Final = r"\d+"
-_SEVERAL_CLAUSES: Final = r"[,;:()\u2014]\s"
-"""Marks between the clauses of a statement."""
-
 MOST_LINKED: Final = 4
 """Maximum number of other memories that a memory is related to in one way: those of the highest confidence."""
 
@@ -136,13 +132,9 @@ def likelihood() -> pl.Expr:
 def sure(policy: Policy) -> pl.Expr:
     """Return whether an update is sure enough to close what it outdates.
 
-    What only the reader finds ends a memory of one statement and one clause, whose figures the newer one replaces: of
-    several it might end the wrong one.
+    What only the reader finds ends a memory of one statement: of several it might end the wrong one.
     """
-    older, newer = pl.col("value"), pl.col("other_value")
-    figures = older.str.count_matches(_FIGURE) <= newer.str.count_matches(_FIGURE)
-    whole = pl.col("statement").is_null() & ~older.str.contains(_SEVERAL_CLAUSES) & figures
-    read = (pl.col("rule") == WHOLE) & whole.fill_null(value=False)
+    read = (pl.col("rule") == WHOLE) & pl.col("statement").is_null()
     update = (pl.col("relation") == "update") & (pl.col("rule").is_in(relation_guards.STATED) | read)
     return update & (pl.col("confidence") >= policy.close_confidence)
 

@@ -6,7 +6,6 @@ has figures, days or names of its own. Not here: the judge (`judging`), and the 
 (`text/compare/merge_guard`).
 """
 
-import re
 from collections.abc import Sequence
 from itertools import takewhile
 from typing import Final
@@ -15,9 +14,6 @@ import polars as pl
 
 from memory_pipeline.consolidation import core_sentences, whereabouts
 from memory_pipeline.text.compare import merge_guard
-from memory_pipeline.text.compare.judge import LIKELY, WHOLE
-from memory_pipeline.text.lang.en.lexicon import STOP_WORDS
-from memory_pipeline.text.lang.folding import fold_text
 from memory_pipeline.text.parse import facts, tokens
 from memory_pipeline.text.score import core_facts, references, sections
 
@@ -32,9 +28,6 @@ _NAME: Final = rf"[\p{{Ll}},;0-9] \p{{Lu}}\p{{L}}+|{merge_guard.LETTER}"
 """A capitalised word inside a sentence, or a lone capital."""
 _CAPITAL: Final = r"\b\p{Lu}[\p{L}0-9]+"
 """A capitalised word, a code or its beginning."""
-_WORDS: Final = re.compile(r"[^\W_]+(?:['\u2019.:,-][^\W_]+)*")
-_LEAST_SHARED: Final = 3
-"""One in so many words of a text, at least, must be in another that takes its place."""
 _NAMED: Final = ("numbers", "dates", "names")
 _MOST_ADDED: Final = 0.63
 """Most of the weight of words that a reference to a text has beside those of the text, against theirs: one with more
@@ -61,45 +54,7 @@ def permitted(pairs: pl.DataFrame, points: pl.DataFrame, known: pl.DataFrame | N
     )
     sides = _sides(pairs, read).filter(~_elsewhere())
     found = sides.filter(~_beside_each_other(sides, points["content"])).select(pairs.columns)
-    found = _without_doubtful_ends(found.filter(~_refer_back(found, points, known)), points["content"])
-    return _asked_if_undated(found, points["undated"])
-
-
-def _without_doubtful_ends(pairs: pl.DataFrame, texts: pl.Series) -> pl.DataFrame:
-    """Return the pairs, with the rule `LIKELY` instead of `WHOLE` where the newer may be about another, narrower thing.
-
-    Such a pair is linked, and closes nothing.
-    """
-    ends = [texts.gather(pairs[side]) for side in _SIDES]
-    whole = (pairs["rule"] == WHOLE).arg_true()
-    said = zip(*(end.gather(whole) for end in ends), strict=True)
-    doubtful = pl.Series([not _replaces(older, newer) for older, newer in said], dtype=pl.Boolean)
-    doubt = pl.repeat(value=False, n=len(pairs), dtype=pl.Boolean, eager=True).scatter(whole, doubtful)
-    return pairs.with_columns(rule=pl.when(doubt).then(pl.lit(LIKELY)).otherwise("rule"))
-
-
-def _replaces(older: str, newer: str) -> bool:
-    """Return whether a text may take the place of another, by their words alone.
-
-    It shares enough of it. Of a text that differs in one word it must give another value: one word or name of its own
-    behind all that it shares, or a name or figure among that; more behind would limit what it says ("... at ten on
-    Sundays"). Nor has each of the two a name of its own before a word that both have: "The trail at Crag End is open"
-    is not over when "The trail at Widow Ridge is closed".
-    """
-    sides = [[(word, fold_text(word)) for word in _WORDS.findall(text)] for text in (older, newer)]
-    words, others = ({low for _, low in side} - STOP_WORDS for side in sides)
-    shared = words & others
-    if not shared or len(shared) * _LEAST_SHARED < len(words):
-        return False
-    ends = [max(place for place, (_, low) in enumerate(side) if low in shared) for side in sides]
-    named = [
-        any(word[0].isupper() and low not in shared | STOP_WORDS for word, low in side[1:end])
-        for side, end in zip(sides, ends, strict=True)
-    ]
-    behind = [word for word, low in sides[1][ends[1] + 1 :] if low not in STOP_WORDS]
-    one = len(behind) == 1 or (len(behind) > 1 and all(word[0].isupper() for word in behind))
-    inner = not behind and (named[1] or any(any(map(str.isdigit, low)) for low in others - shared))
-    return (len(words - shared) > 1 or one or inner) and not all(named)
+    return _asked_if_undated(found.filter(~_refer_back(found, points, known)), points["undated"])
 
 
 def _asked_if_undated(pairs: pl.DataFrame, undated: pl.Series) -> pl.DataFrame:

@@ -198,7 +198,7 @@ class Policy(Values):
     fact_confidence: Share = Field(0.42, description="Minimum confidence for linking an older memory as outdated.")
     repeat_confidence: Share = Field(0.35, description="Minimum confidence for linking two memories of one fact.")
     conflict_confidence: Share = Field(0.40, description="Minimum confidence for linking contradicting memories.")
-    close_confidence: Share = Field(0.92, description="Minimum confidence for closing what an update outdates.")
+    close_confidence: Share = Field(0.9, description="Minimum confidence for closing what an update outdates.")
     merge_confidence: Share = Field(0.85, description="Minimum confidence for merging two memories of one fact.")
 
     promote_tiers: bool = Field(True, description="Promote memories to higher tiers by energy.")

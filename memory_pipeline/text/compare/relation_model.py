@@ -18,18 +18,21 @@ from memory_pipeline.text.compare.judge import ASIDE, JUDGEMENT_COLUMNS, LIKELY,
 from memory_pipeline.text.compare.nearest_sentences import nearest_sentences
 from memory_pipeline.text.compare.relation_features import features, nearest_statements
 from memory_pipeline.text.compare.relation_reading import Reading
+from memory_pipeline.text.compare.relation_trees import OF_PAIRS, PARTIAL
 from memory_pipeline.text.parse.tokens import fold, occurrences
 from memory_pipeline.text.score import sentence_kinds
 from memory_pipeline.text.score.sentence_kinds import likely
 
 LEAST_CONFIDENCE: Final = 0.15
 """Probability below which a pair counts as unrelated."""
-_NOTHING: Final = np.eye(len(RELATIONS))[RELATIONS.index("unrelated")]
+_NOTHING: Final = np.eye(len(OF_PAIRS))[OF_PAIRS.index("unrelated")]
 _EXCERPT: Final = 120
 """Maximum number of characters quoted of a statement."""
 _DESCRIBED: Final = dict.fromkeys(("relation", "statement", "attribute", "value", "other_value", "reason"), pl.String())
 _UPDATE: Final = RELATIONS.index("update")
 _CONFLICT: Final = RELATIONS.index("conflict")
+_UPDATES: Final = [OF_PAIRS.index("update"), OF_PAIRS.index(PARTIAL)]
+_DENIALS: Final = [OF_PAIRS.index("conflict")]
 _UNRELATED: Final = RELATIONS.index("unrelated")
 _REASONS: Final = {
     "update": "A newer memory says '{}' where this one says '{}'.",
@@ -38,8 +41,8 @@ _REASONS: Final = {
 }
 _NEITHER: Final = "Neither changes, contradicts or repeats the other."
 _BESIDE: Final = "The newer memory only plans, supposes, reports or asks what the older one states."
-_WHOLE: Final = 0.85
-"""Minimum share of an update's probability that it outdates all of the older memory, for the rule `WHOLE`."""
+_WHOLE: Final = 0.97
+"""Minimum share of an update's probability, by the reader, that it outdates all of the older memory, for `WHOLE`."""
 _SETS: Final = ("health", "possession", "skill")
 _RATHER: Final = 0.5
 """Minimum probability from which a sentence counts as one of health."""
@@ -48,11 +51,6 @@ _MEMBER: Final = 0.4
 """Kinds of facts of which each may hold beside others of its kind."""
 _UNSETTLED: Final = ("planned", "possible", "reported", "asked")
 """Stances of a sentence that does not say that anything is so."""
-_FIRM: Final = 0.75
-"""Minimum probability that the older memory says how things are, for the rule `WHOLE`: what was said of the past, or in
-passing, is not over."""
-_OPEN: Final = 0.3
-"""Maximum probability that the newer memory plans, supposes, reports or asks, for the rule `WHOLE`."""
 _STATED: Final = 0.95
 """Confidence of a change that the newer memory states outright."""
 _OTHER_NAME: Final = 0.85
@@ -80,21 +78,20 @@ class ReaderModel:
         known = relation_trees.features(reading, (older, newer), words, closeness.table, closeness.kinds)
         of_pairs = relation_trees.first_probabilities(known, closeness.answers)
         read = relation_trees.worth_reading(of_pairs, newer)
-        probability, _ = relation_trees.merged(of_pairs)
+        probability = relation_trees.merged(of_pairs)
         whole, aside = np.zeros(len(older)), np.zeros(len(older), dtype=np.bool_)
         if len(read):
             ends, parts = (older[read], newer[read]), (statements[0][read], statements[1][read])
-            table = relation_trees.second_features(known[read], probability[read], closeness.scores(read), ends)
+            scores = closeness.scores(read)
+            table = relation_trees.second_features(known[read], probability[read], scores, ends)
             asked = relation_trees.asked(
                 table, relation_trees.trees(relation_trees.SECOND), *_named(reading, ends, parts)
             )
             sides = closeness.kinds[ends[0]], closeness.kinds[ends[1]]
             answers = closeness.answers(read, asked, lambda some: _second(reading, table, parts, sides, some))
-            probability[read], whole[read] = answers[:, :-1], answers[:, -1]
+            probability[read], whole[read] = relation_trees.merged(answers), relation_trees.whole(scores)
             unsettled = [likely(side, "stance", *_UNSETTLED) for side in sides]
             aside[read] = ~unsettled[0] & unsettled[1]
-            stated = sentence_kinds.probability(sides[0], "stance", "stated") >= _FIRM
-            whole[read[~stated | (sentence_kinds.probability(sides[1], "stance", *_UNSETTLED) > _OPEN)]] = 0.0
         _bar_of_copies(probability, reading.statements["low"], *statements)
         return _judged(
             reading,
@@ -120,24 +117,21 @@ def _named(reading: Reading, memories: tuple[Rows, Rows], statements: tuple[Rows
 def _second(
     reading: Reading, table: Floats, statements: tuple[Rows, Rows], sides: tuple[Floats, Floats], some: Rows
 ) -> Floats:
-    """Return what is found of some of the pairs that are read, [some, `relation_trees.ANSWER`].
+    """Return the probability of each of `OF_PAIRS` of some of the pairs that are read, [some, relations].
 
-    The probability of each of `RELATIONS`, and the share of an update's that it outdates all of the older memory. Takes
-    the features of the second trees, the older and newer statement, and what the reader says of the sentences of either
-    side, each of all pairs that are read.
+    Takes the features of the second trees, the older and newer statement, and what the reader says of the sentences of
+    either side, each of all pairs that are read.
     """
     sides = sides[0][some], sides[1][some]
     older, newer = (side[some] for side in statements)
-    of_pairs = relation_trees.probabilities(table[some], relation_trees.trees(relation_trees.SECOND))
-    found, whole = relation_trees.merged(of_pairs)
+    found = relation_trees.probabilities(table[some], relation_trees.trees(relation_trees.SECOND))
     speakers = reading.statements["speaker"].to_numpy()
     others = (speakers[older] != speakers[newer]) & (speakers[older] >= 0) & (speakers[newer] >= 0)
     of_owners = likely(sides[0], "whom", "owner") & likely(sides[1], "whom", "owner")
     found[others & of_owners] = _NOTHING
-    found[_keeps_condition(*sides), _UPDATE] = 0.0
+    found[np.ix_(_keeps_condition(*sides), _UPDATES)] = 0.0
     texts = [reading.statements["text"].gather(side) for side in (older, newer)]
-    found = _without_members(found, texts, sides)
-    return np.concatenate([found, whole[:, np.newaxis]], axis=1)
+    return _without_members(found, texts, sides)
 
 
 def _needed(least: Mapping[str, float]) -> Floats:
@@ -206,13 +200,13 @@ def _judged(
 
 
 def _without_members(probability: Floats, texts: Sequence[pl.Series], sides: tuple[Floats, Floats]) -> Floats:
-    """Return the probabilities of pairs of statements, zero where two members of a set replace or deny each other.
+    """Return the probabilities of `OF_PAIRS` of statements, zero where two members of a set replace or deny each other.
 
     Of health, possessions and skills everything may hold beside more of its kind: a second medicine is no newer value
     of the first. A possession may take the place of another all the same. The sides are what the reader says of the
     sentences of each memory, [pairs, `sentence_kinds.WIDTH`].
     """
-    rows = np.flatnonzero(probability[:, [_UPDATE, _CONFLICT]].sum(axis=1) >= LEAST_CONFIDENCE)
+    rows = np.flatnonzero(probability[:, [*_UPDATES, *_DENIALS]].sum(axis=1) >= LEAST_CONFIDENCE)
     older, newer = (side.gather(rows) for side in texts)
     objects, subjects = (
         find(older, newer).to_numpy() for find in (set_members.name_two_objects, set_members.name_two_subjects)
@@ -222,8 +216,8 @@ def _without_members(probability: Floats, texts: Sequence[pl.Series], sides: tup
         for kinds, least in ((("health",), _RATHER), (_SETS, _MEMBER))
     )
     result = probability.copy()
-    result[rows[subjects | (objects & health)], _UPDATE] = 0.0
-    result[rows[subjects | (objects & sets)], _CONFLICT] = 0.0
+    result[np.ix_(rows[subjects | (objects & health)], _UPDATES)] = 0.0
+    result[np.ix_(rows[subjects | (objects & sets)], _DENIALS)] = 0.0
     return result
 
 

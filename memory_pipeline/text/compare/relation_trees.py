@@ -199,12 +199,20 @@ def _columns(table: Floats, grown: Trees) -> list[Floats]:
     return [table[:, names.index(name)] for name in grown.names]
 
 
-def merged(probability: Floats) -> tuple[Floats, Floats]:
-    """Return the probability of each of `RELATIONS`, and the share of an update's that all of the older is outdated."""
-    whole, part = (probability[:, OF_PAIRS.index(relation)] for relation in ("update", PARTIAL))
+def merged(probability: Floats) -> Floats:
+    """Return the probability of each of `RELATIONS`, from that of each of `OF_PAIRS`."""
     result = probability[:, [OF_PAIRS.index(relation) for relation in RELATIONS]]
-    result[:, RELATIONS.index("update")] += part
-    return result, whole / np.maximum(whole + part, 1e-9)
+    result[:, RELATIONS.index("update")] += probability[:, OF_PAIRS.index(PARTIAL)]
+    return result
+
+
+def whole(scores: Floats) -> Floats:
+    """Return the share of an update's probability, by the reader, that all of the older memory is outdated.
+
+    Takes its scores of pairs, [pairs, `SCORES`].
+    """
+    part, all_of_it = (scores[:, SCORES.index(f"reader_{name}")] for name in (PARTIAL, "update"))
+    return 1.0 / (1.0 + np.exp(part - all_of_it))
 
 
 def worth_reading(probability: Floats, newer: Rows) -> Rows:

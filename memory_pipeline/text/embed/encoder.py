@@ -29,7 +29,7 @@ T = TypeVar("T")
 
 NAME: Final = "reader"
 """Name under which its vectors are stored."""
-PAIRS: Final = "pairs 6"
+PAIRS: Final = "pairs 7"
 """Name and version under which what it says of two texts is recorded."""
 SENTENCES: Final = "sentences 7"
 """Name and version under which what it says of the sentences of a text is recorded."""
