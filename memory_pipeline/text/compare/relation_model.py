@@ -31,8 +31,8 @@ _EXCERPT: Final = 120
 _DESCRIBED: Final = dict.fromkeys(("relation", "statement", "attribute", "value", "other_value", "reason"), pl.String())
 _UPDATE: Final = RELATIONS.index("update")
 _CONFLICT: Final = RELATIONS.index("conflict")
-_UPDATES: Final = [OF_PAIRS.index("update"), OF_PAIRS.index(PARTIAL)]
-_DENIALS: Final = [OF_PAIRS.index("conflict")]
+_UPDATES: Final = np.isin(OF_PAIRS, ("update", PARTIAL))
+_DENIALS: Final = np.isin(OF_PAIRS, ("conflict",))
 _UNRELATED: Final = RELATIONS.index("unrelated")
 _REASONS: Final = {
     "update": "A newer memory says '{}' where this one says '{}'.",
@@ -206,7 +206,7 @@ def _without_members(probability: Floats, texts: Sequence[pl.Series], sides: tup
     of the first. A possession may take the place of another all the same. The sides are what the reader says of the
     sentences of each memory, [pairs, `sentence_kinds.WIDTH`].
     """
-    rows = np.flatnonzero(probability[:, [*_UPDATES, *_DENIALS]].sum(axis=1) >= LEAST_CONFIDENCE)
+    rows = np.flatnonzero(probability[:, _UPDATES | _DENIALS].sum(axis=1) >= LEAST_CONFIDENCE)
     older, newer = (side.gather(rows) for side in texts)
     objects, subjects = (
         find(older, newer).to_numpy() for find in (set_members.name_two_objects, set_members.name_two_subjects)
