@@ -197,9 +197,9 @@ class Policy(Values):
     )
     fact_confidence: Share = Field(0.42, description="Minimum confidence for linking an older memory as outdated.")
     repeat_confidence: Share = Field(0.35, description="Minimum confidence for linking two memories of one fact.")
-    conflict_confidence: Share = Field(0.40, description="Minimum confidence for linking contradicting memories.")
+    conflict_confidence: Share = Field(0.30, description="Minimum confidence for linking contradicting memories.")
     close_confidence: Share = Field(0.9, description="Minimum confidence for closing what an update outdates.")
-    merge_confidence: Share = Field(0.85, description="Minimum confidence for merging two memories of one fact.")
+    merge_confidence: Share = Field(0.80, description="Minimum confidence for merging two memories of one fact.")
 
     promote_tiers: bool = Field(True, description="Promote memories to higher tiers by energy.")
     short_term_energy: Positive = Field(2.0, description="Energy above which a working memory becomes short-term.")
