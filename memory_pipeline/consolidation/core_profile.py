@@ -1,7 +1,7 @@
 """Selects the facts that profile a user in core memory: identity, health, instructions, preferences, current projects.
 
 It takes sentences that state something lasting (`text.score.core_facts`) and are still true. Not here: how blocks are
-filled and worded (`core_memory`).
+filled and worded (`core_memory`), and what stands against a fact (`core_doubts`).
 """
 
 from datetime import datetime, timedelta
@@ -9,8 +9,9 @@ from typing import Final
 
 import polars as pl
 
-from memory_pipeline.consolidation import core_sentences, currency, whereabouts
+from memory_pipeline.consolidation import core_doubts, core_sentences, whereabouts
 from memory_pipeline.consolidation.columns import KEY
+from memory_pipeline.consolidation.core_doubts import LINE, LINKED
 from memory_pipeline.consolidation.ownership import OWNER
 from memory_pipeline.schemas import INSTANT
 from memory_pipeline.text import credentials
@@ -41,22 +42,13 @@ WHOLE_FROM: Final = 2.0
 door codes leave no room for who the user is."""
 MOST_CHARACTERS: Final = 200
 """Longest memory that is taken whole because an agent marked it as core or a preference."""
-MOST_QUOTED: Final = 120
-"""Characters that are quoted of what contradicts a fact or may outdate it."""
 LEAST_NAMED: Final = 3
 """Minimum number of a profile's notes that begin with the name of the person it is about."""
 MAIN_SHARE: Final = 0.15
 """Minimum share of a profile's notes that begin with the name of the person it is about."""
 
-_DOUBT: Final = 0.2
-"""Minimum confidence of an update, too unsure for a link, that dates a line as perhaps outdated: a third of them are
-right, and an outdated line without a mark does more harm than a mark too many."""
 _FIRM_DOUBT: Final = 0.35
-"""The same, of what holds for years and of an instruction."""
-_REPEATED: Final = 0.5
-"""Minimum likelihood of a repetition for which the newer fact tells the older: an unlikely one takes no fact's room."""
-_LINKED: Final = 1.0
-"""Confidence of an update that is linked."""
+"""Minimum confidence of a doubt (`core_doubts.LEAST`) about what holds for years and about an instruction."""
 _NAME: Final = r"\p{Lu}[\p{L}-]+"
 _FIRST_NAME: Final = rf"^({_NAME})"
 _NO_NAMES: Final = STOP_WORDS | frozenset(COMMON_WORDS[0])
@@ -68,11 +60,6 @@ _COLUMNS: Final = (
 )
 _LONGEST: Final = 10_000
 """Characters of the longest text that is looked for in another; no line of core memory is that long."""
-_LINE: Final = tokens.one_line(pl.col("content"))
-_SAID: Final = pl.concat_str(
-    pl.when(pl.col("voice") != OWNER).then("speaker"), _LINE, separator=": ", ignore_nulls=True
-)
-"""What a memory says, after the name of a speaker who is not the owner."""
 _WISHES: Final = (sections.INSTRUCTION, sections.PREFERENCE)
 """Sections in which the owner alone speaks: nobody else's words stand there, not even as a doubt."""
 
@@ -116,14 +103,8 @@ def facts(
         unseen, and any doubt: see `core_memory_blocks.marks`), vital (it never lacks room) and past (a newer memory
         probably outdates it). Cost: that of `core_facts.core_facts` for texts that are not known.
     """
-    everything = pl.concat(
-        [frame.select(*KEY, "lifecycle", "created_at", "voice", said=_SAID) for frame in (memories, others)]
-    )
-    present = memories.filter(~by_assistant(pl.col("speaker")))
-    present = present.join(_doubted(changes, _of_whole(edges, changes), everything), on=KEY, how="left")
-    present = present.join(_disputed(edges, everything), on=KEY, how="left").sort(
-        "profile_id", "created_at", "memory_id"
-    )
+    present = core_doubts.against(memories, edges, changes, others=others)
+    present = present.filter(~by_assistant(pl.col("speaker"))).sort("profile_id", "created_at", "memory_id")
     found = _stated(present, scored, as_of, known)
     doubtful = pl.any_horizontal(pl.col("doubted_since", "disputed_by").is_not_null())
     ranked = found.sort(
@@ -131,7 +112,7 @@ def facts(
         *("created_at", "memory_id", "text"),
         descending=[False, False, True, False, *[True] * 5, False, False],
     )
-    ranked = _with_repeats(_with_what_doubts(ranked, present), _likely_repeats(edges, changes))
+    ranked = core_doubts.with_repeats(core_doubts.with_quotes(ranked, present), edges, changes)
     mark = pl.struct("by_file", "disputed_at", "disputed_by", "doubted_by", "doubted_since", said_at="created_at")
     return _once(ranked).select("profile_id", "index", "person", "memory_id", "text", "vital", "past", mark=mark)
 
@@ -157,132 +138,21 @@ def shown(mark: pl.Expr, zone: str = "UTC") -> pl.Expr:
     return pl.when(mark.struct.field("said_at").is_not_null()).then(pl.format(" ({})", parts))
 
 
-def _partly(changes: pl.DataFrame) -> pl.DataFrame:
-    """Return statements that a newer memory may outdate while the rest of their memory holds."""
-    updates = changes.filter(pl.col("relation") == currency.UPDATE, pl.col("statement").is_not_null())
-    return updates.select(*KEY, "other_id", "statement", "at")
-
-
-def _doubted(changes: pl.DataFrame, edges: pl.DataFrame, everything: pl.DataFrame) -> pl.DataFrame:
-    """Return what may be outdated: KEY, doubted (statements, null for all of the memory, since when, how surely, by).
-
-    And whether somebody else than the owner says so (`foreign`). Updates too unsure for a link count too. `edges` are
-    about whole memories; an archived successor still outdates one.
-    """
-    present = everything.filter(~pl.col("lifecycle").is_in(currency.GONE)).select(
-        "profile_id", source="memory_id", at="created_at"
-    )
-    likely = (pl.col("relation") == "doubt") & (pl.col("confidence") >= _DOUBT)
-    unsure = changes.filter(likely).select(*KEY, "statement", "at", "confidence", by="other_id")
-    whole = edges.filter(pl.col("edge_type") == currency.MAY_UPDATE).join(present, on=["profile_id", "source"])
-    linked = [
-        _partly(changes).rename({"other_id": "by"}).select(*KEY, "statement", "at", "by"),
-        whole.select("profile_id", "at", by="source", memory_id="target", statement=pl.lit(None, pl.String)).select(
-            *KEY, "statement", "at", "by"
-        ),
-    ]
-    certain = pl.concat(linked).with_columns(confidence=pl.lit(_LINKED)).select(unsure.columns)
-    by_others = everything.filter(pl.col("voice") != OWNER).select("profile_id", by="memory_id", foreign=True)
-    doubts = pl.concat([unsure, certain]).join(by_others, on=["profile_id", "by"], how="left", maintain_order="left")
-    doubts = doubts.with_columns(pl.col("foreign").fill_null(value=False)).sort(*KEY, "at", "by")
-    struct = pl.struct("statement", "at", "confidence", "by", "foreign")
-    return doubts.group_by(KEY, maintain_order=True).agg(doubted=struct)
-
-
-def _disputed(edges: pl.DataFrame, everything: pl.DataFrame) -> pl.DataFrame:
-    """Return for each contradicted memory what the latest other one says, and when: KEY, disputed_by, disputed_at.
-
-    And the same of the latest one that the owner says: own_disputed_by, own_disputed_at.
-    """
-    conflicts = edges.filter(pl.col("edge_type") == "CONTRADICTS", pl.col("kind").ne_missing(pl.lit("contrast")))
-    other = everything.filter(~pl.col("lifecycle").is_in(currency.GONE)).select(
-        "profile_id", "said", "voice", target="memory_id", disputed_at="created_at"
-    )
-    own = pl.col("voice") == OWNER
-    told = {"disputed_by": _short("said"), "disputed_at": pl.col("disputed_at")}
-    return (
-        _both_ways(conflicts)
-        .unique()
-        .join(other, on=["profile_id", "target"])
-        .sort("profile_id", "source", pl.col("disputed_at").dt.date(), "target")
-        .group_by("profile_id", memory_id="source")
-        .agg(
-            **{name: value.last() for name, value in told.items()},
-            **{f"own_{name}": value.filter(own).last() for name, value in told.items()},
-        )
-    )
-
-
-def _short(column: str) -> pl.Expr:
-    """Return what is quoted of a text."""
-    text = pl.col(column)
-    return pl.when(text.str.len_chars() > MOST_QUOTED).then(text.str.slice(0, MOST_QUOTED) + "…").otherwise(text)
-
-
-def _of_whole(edges: pl.DataFrame, changes: pl.DataFrame) -> pl.DataFrame:
-    """Return the edges without those that are about one statement of the older memory."""
-    partly = _partly(changes).select(
-        "profile_id", target="memory_id", source="other_id", edge_type=pl.lit(currency.MAY_UPDATE)
-    )
-    return edges.join(partly, on=["profile_id", "target", "source", "edge_type"], how="anti")
-
-
 def _stated(memories: pl.DataFrame, scored: pl.DataFrame, as_of: datetime, known: pl.DataFrame | None) -> pl.DataFrame:
     """Return the core facts that memories state, with what ranks them."""
-    current = pl.lit(as_of, dtype=INSTANT) - pl.col("created_at") <= timedelta(days=PROJECT_DAYS)
-    talking = (
-        pl.col("voice")
-        .filter(pl.col("session_id").is_not_null())
-        .unique()
-        .over("profile_id", "session_id", mapping_strategy="join")
-    )
-    rows = memories.with_columns(talking=talking)
+    rows = memories.with_columns(talking=_talking())
     rows = rows.join(scored.select(*KEY, "importance"), on=KEY, how="left", maintain_order="left").with_row_index("row")
     # A summary of this very run has no score yet; with none it would rank first now and elsewhere in the next run.
     rows = rows.with_columns(pl.coalesce("importance", "importance_given"))
-    read = core_sentences.read(rows, known)
-    stated = pl.concat([read, _named_by_agents(rows, read)]).join(rows, on="row", maintain_order="left")
-    names = _main_names(memories, stated)
-    stated = stated.join(names, on="profile_id", how="left", maintain_order="left")
-    first = pl.col("sentence").str.extract(_FIRST_NAME).str.to_lowercase()
-    by_name = [pl.col("sentence").str.starts_with(pl.col("name"))]
-    by_name += [first == pl.col(own).str.strip_chars().str.to_lowercase() for own in ("user_id", "speaker")]
-    named_first = pl.any_horizontal(one.fill_null(value=False) for one in by_name)
-    health, instruction = (pl.col("section") == name for name in (sections.HEALTH, sections.INSTRUCTION))
-    of_user = pl.col("of_user") | named_first | pl.any_horizontal(_marked_by_agents())
-    project = pl.col("section") == sections.PROJECT
-    owners = (pl.col("voice") == OWNER) & of_user
-    wish = pl.col("section").is_in(_WISHES)
-    stated = stated.with_columns(
-        *(pl.when(wish).then(f"own_{name}").otherwise(name).alias(name) for name in ("disputed_by", "disputed_at")),
-        named_first=named_first,
-    )
-    known_person = first.is_in("introduced").fill_null(value=False)
-    stated = stated.join(_introduced(stated), on="profile_id", how="left", maintain_order="left")
-    stated = stated.filter((health & ~pl.col("commands") & (of_user | known_person)) | owners).drop("introduced")
+    stated = _of_owner(rows, core_sentences.read(rows, known))
+    health, project = (pl.col("section") == name for name in (sections.HEALTH, sections.PROJECT))
     block = pl.col("section").replace_strict({name: index for index, name in enumerate(NAMES)}, return_dtype=pl.Int32)
-    heard = pl.col("speaker").is_not_null()
-    over = pl.col("created_at") + timedelta(days=PASSING_DAYS)
-    past = pl.col("linked").fill_null(value=False)
-    vital = health & (pl.col("harm") >= WHOLE_FROM)
-    lasting_facts = (
-        _still_true(stated)
-        .with_columns(
-            doubted_since=pl.coalesce("doubted_since", pl.when(pl.col("passing") & (over <= as_of)).then(over))
-        )
-        .filter(
-            health | instruction | (pl.col("importance_given").fill_null(1.0) >= LEAST_IMPORTANCE),
-            ~(heard & pl.col("leans")) | vital,
-            ~(instruction & _names_another()),
-            ~project | current,
-        )
-        .with_row_index("fact")
-    )
-    projects = lasting_facts.filter(project)
+    lasting = _lasting(stated, as_of)
+    projects = lasting.filter(project)
     overdue = projects["fact"].filter(_overdue(projects, as_of))
-    told = lasting_facts.filter(~pl.col("fact").is_in(overdue.implode())).with_columns(
-        vital=vital,
-        past=past,
+    told = lasting.filter(~pl.col("fact").is_in(overdue.implode())).with_columns(
+        vital=_vital(),
+        past=pl.col("linked").fill_null(value=False),
         introduces=pl.when(block == _PROFILE).then(
             pl.col("introduces") * (1 + (pl.col("owner") | pl.col("named_first")))
         ),
@@ -296,6 +166,60 @@ def _stated(memories: pl.DataFrame, scored: pl.DataFrame, as_of: datetime, known
         .filter(~pl.col("sentence").str.contains(credentials.ANY))  # even an example of one is nothing to obey
         .with_columns(text=pl.concat_str(_attribution(), "sentence", separator=": ", ignore_nulls=True))
         .select("profile_id", *_COLUMNS)
+    )
+
+
+def _talking() -> pl.Expr:
+    """Return the voices of the session of each memory, null without one."""
+    heard = pl.col("voice").filter(pl.col("session_id").is_not_null()).unique()
+    return heard.over("profile_id", "session_id", mapping_strategy="join")
+
+
+def _of_owner(rows: pl.DataFrame, read: pl.DataFrame) -> pl.DataFrame:
+    """Return the facts that the owner states about the owner, and those of the health of anyone who is known.
+
+    Takes memories, with `row`, and the facts read of their sentences (`core_sentences.read`).
+    """
+    stated = pl.concat([read, _named_by_agents(rows, read)]).join(rows, on="row", maintain_order="left")
+    stated = stated.join(_main_names(rows, stated), on="profile_id", how="left", maintain_order="left")
+    first = pl.col("sentence").str.extract(_FIRST_NAME).str.to_lowercase()
+    by_name = [pl.col("sentence").str.starts_with(pl.col("name"))]
+    by_name += [first == pl.col(own).str.strip_chars().str.to_lowercase() for own in ("user_id", "speaker")]
+    named_first = pl.any_horizontal(one.fill_null(value=False) for one in by_name)
+    of_user = pl.col("of_user") | named_first | pl.any_horizontal(_marked_by_agents())
+    health = (pl.col("section") == sections.HEALTH) & ~pl.col("commands")
+    wish = pl.col("section").is_in(_WISHES)
+    stated = stated.with_columns(
+        *(pl.when(wish).then(f"own_{name}").otherwise(name).alias(name) for name in ("disputed_by", "disputed_at")),
+        named_first=named_first,
+    )
+    known_person = first.is_in("introduced").fill_null(value=False)
+    stated = stated.join(_introduced(stated), on="profile_id", how="left", maintain_order="left")
+    owners = (pl.col("voice") == OWNER) & of_user
+    return stated.filter((health & (of_user | known_person)) | owners).drop("introduced")
+
+
+def _vital() -> pl.Expr:
+    """Return whether a fact never lacks room."""
+    return (pl.col("section") == sections.HEALTH) & (pl.col("harm") >= WHOLE_FROM)
+
+
+def _lasting(stated: pl.DataFrame, as_of: datetime) -> pl.DataFrame:
+    """Return the facts that are still true and worth telling, numbered as `fact`."""
+    section, age = pl.col("section"), pl.lit(as_of, dtype=INSTANT) - pl.col("created_at")
+    over = pl.col("created_at") + timedelta(days=PASSING_DAYS)
+    doubted = pl.coalesce("doubted_since", pl.when(pl.col("passing") & (over <= as_of)).then(over))
+    needed = section.is_in((sections.HEALTH, sections.INSTRUCTION))
+    return (
+        _still_true(stated)
+        .with_columns(doubted_since=doubted)
+        .filter(
+            needed | (pl.col("importance_given").fill_null(1.0) >= LEAST_IMPORTANCE),
+            ~(pl.col("speaker").is_not_null() & pl.col("leans")) | _vital(),
+            ~((section == sections.INSTRUCTION) & _names_another()),
+            (section != sections.PROJECT) | (age <= timedelta(days=PROJECT_DAYS)),
+        )
+        .with_row_index("fact")
     )
 
 
@@ -324,24 +248,24 @@ def _whole(told: pl.DataFrame, stated: pl.DataFrame, known: pl.DataFrame | None)
     sentence.
     """
     kinds = stated.group_by("row").agg(facts=pl.len(), kinds=pl.col("section").n_unique())
-    short = _LINE.str.count_matches(core_facts.WORD) <= core_facts.MOST_WORDS
-    doubts = pl.col("doubted").list.eval(pl.element().struct.field("confidence") == _LINKED)
+    short = LINE.str.count_matches(core_facts.WORD) <= core_facts.MOST_WORDS
+    doubts = pl.col("doubted").list.eval(pl.element().struct.field("confidence") == LINKED)
     holds = ~doubts.list.any().fill_null(value=False) & (pl.col("closed_statements").list.len().fill_null(0) == 0)
     whole = short & holds & (pl.col("kinds") == 1) & (pl.len().over("row") == pl.col("facts"))
-    open_value = pl.any_horizontal(_LINE.str.contains(pattern) for pattern in (PLACEHOLDER, credentials.ANY))
-    as_written = _holds(_LINE, pl.col("sentence")) & ~open_value
+    open_value = pl.any_horizontal(LINE.str.contains(pattern) for pattern in (PLACEHOLDER, credentials.ANY))
+    as_written = _holds(LINE, pl.col("sentence")) & ~open_value
     return (
         told.join(kinds, on="row", how="left", maintain_order="left")
         .with_columns(whole=whole & as_written)
         .with_columns(whole=pl.col("whole") & ~pl.col("row").is_in(_with_orders(told, stated, known).implode()))
-        .with_columns(sentence=pl.when("whole").then(_LINE).otherwise("sentence"))
+        .with_columns(sentence=pl.when("whole").then(LINE).otherwise("sentence"))
         .unique(["row", "sentence"], keep="first", maintain_order=True)
     )
 
 
 def _with_orders(told: pl.DataFrame, stated: pl.DataFrame, known: pl.DataFrame | None) -> pl.Series:
     """Return the rows of memories that hold an order, or a turn of a chat, which is no fact."""
-    longer = told.filter(pl.col("sentence") != _LINE).unique("row", maintain_order=True)
+    longer = told.filter(pl.col("sentence") != LINE).unique("row", maintain_order=True)
     read = core_facts.orders(longer["content"], core_sentences.numbers(longer, known))
     ordered = read.with_columns(longer["row"].gather(read["row"]).alias("row"))
     return ordered.join(stated, on=["row", "sentence"], how="anti")["row"].unique()
@@ -362,7 +286,7 @@ def _named_by_agents(rows: pl.DataFrame, read: pl.DataFrame) -> pl.DataFrame:
     named = rows.with_columns(
         *(no.alias(name) for name in ("commands", "leans", "introduces", "passing")),
         *((~no).alias(name) for name in ("of_user", "owner")),
-        sentence=_LINE,
+        sentence=LINE,
         section=section,
         place=pl.lit(0),
         lasting=core,
@@ -388,7 +312,7 @@ def _still_true(stated: pl.DataFrame) -> pl.DataFrame:
     doubts = doubts.unnest("doubted").with_columns(over=pl.col("statement").fill_null(""))
     firm = pl.col("lasting") | (pl.col("section") == sections.INSTRUCTION)
     condition = pl.col("lasting") & (pl.col("section") == sections.HEALTH)
-    least = pl.when(condition).then(_LINKED).when(firm).then(_FIRM_DOUBT).otherwise(_DOUBT)
+    least = pl.when(condition).then(LINKED).when(firm).then(_FIRM_DOUBT).otherwise(core_doubts.LEAST)
     enough = pl.col("confidence") >= least
     by_owner = ~(pl.col("foreign") & pl.col("section").is_in(_WISHES))
     since = (
@@ -398,7 +322,7 @@ def _still_true(stated: pl.DataFrame) -> pl.DataFrame:
         .agg(
             doubted_since=pl.col("at").last(),
             doubted_by=pl.col("by").last(),
-            linked=(pl.col("confidence") == _LINKED).any(),
+            linked=(pl.col("confidence") == LINKED).any(),
         )
     )
     return kept.join(since, on="fact", how="left", maintain_order="left").drop("fact", "place")
@@ -423,49 +347,6 @@ def _overdue(stated: pl.DataFrame, as_of: datetime) -> pl.Series:
     spans = dates.resolve(facts_of_texts.extract(stated["sentence"], low)["dates"], stated["created_at"])
     over = spans.list.eval(pl.element().struct.field("end")).list.max() <= as_of
     return over.fill_null(value=False) & ~low.str.contains(BEGINS)
-
-
-def _with_what_doubts(facts: pl.DataFrame, memories: pl.DataFrame) -> pl.DataFrame:
-    """Put the words of what doubts each fact in the place of its id; none if core memory tells it anyway.
-
-    What is told so is past, and needs room only if it is for years.
-    """
-    told = facts.select("profile_id", doubted_by="memory_id", told=True).unique()
-    said = memories.select("profile_id", doubted_by="memory_id", said=_SAID).with_columns(said=_short("said"))
-    joined = facts.join(told, on=["profile_id", "doubted_by"], how="left", maintain_order="left").join(
-        said, on=["profile_id", "doubted_by"], how="left", maintain_order="left"
-    )
-    past = pl.col("past") & pl.col("told").fill_null(value=False)
-    quoted = pl.when(pl.col("told").is_null()).then("said")
-    return joined.with_columns(doubted_by=quoted, past=past, vital=pl.col("vital") & (pl.col("lasting") | ~past)).drop(
-        "told", "said"
-    )
-
-
-def _likely_repeats(edges: pl.DataFrame, changes: pl.DataFrame) -> pl.DataFrame:
-    """Return the linked repetitions that are likelier than not, in either direction: profile_id, source, target."""
-    unlikely = (pl.col("relation") == "duplicate") & (pl.col("confidence") < _REPEATED)
-    named = changes.filter(unlikely).select("profile_id", source="memory_id", target="other_id")
-    return _both_ways(edges.filter(edge_type="MAY_REPEAT")).join(_both_ways(named), on=named.columns, how="anti")
-
-
-def _both_ways(pairs: pl.DataFrame) -> pl.DataFrame:
-    """Return pairs of memories in both directions: profile_id, source, target."""
-    ends = pairs.select("profile_id", "source", "target")
-    return pl.concat([ends, ends.select("profile_id", source="target", target="source")])
-
-
-def _with_repeats(facts: pl.DataFrame, repeats: pl.DataFrame) -> pl.DataFrame:
-    """Count what a newer fact of the same block probably repeats among what is past: the newer one tells it.
-
-    What never lacks room keeps it: two blood groups that are taken for a repetition are both to be read.
-    """
-    told = facts.filter(pl.col("doubted_since").is_null()).select("profile_id", "index", "memory_id", "created_at")
-    newer = repeats.join(told.rename({"memory_id": "target", "created_at": "at"}), on=["profile_id", "target"])
-    last = newer.group_by("profile_id", "index", memory_id="source").agg(pl.col("at").max())
-    joined = facts.join(last, on=["profile_id", "index", "memory_id"], how="left", maintain_order="left")
-    repeated = (pl.col("at") > pl.col("created_at")).fill_null(value=False) & ~pl.col("vital")
-    return joined.with_columns(past=pl.col("past") | repeated).drop("at")
 
 
 def _introduced(stated: pl.DataFrame) -> pl.DataFrame:
