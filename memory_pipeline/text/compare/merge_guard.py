@@ -4,46 +4,22 @@ Two texts state the same if neither says anything that the other does not. Diffe
 greetings, fillers, determiners and politeness, spelling, synonyms and word order. An additional word makes another
 statement, since it may limit the fact ("paid" and "paid in part", "the door" and "the back door").
 
-Not here: how texts are parsed (`parse/facts`, `parse/lemmatize`), which pairs are similar enough to be compared
-(`consolidation/similarity`) and which are merged (`consolidation/groups/clustering`).
+Not here: which words tell them apart (`word_differences`), how texts are parsed (`parse/facts`, `parse/lemmatize`),
+which pairs are similar enough to be compared (`consolidation/similarity`) and which are merged
+(`consolidation/groups/clustering`).
 """
 
-import re
-from collections import Counter
-from collections.abc import Iterable, Sequence
 from datetime import date, timedelta
-from difflib import SequenceMatcher
-from itertools import pairwise, permutations
-from typing import Any, Final
+from typing import Final
 
 import polars as pl
 
-from memory_pipeline.text.compare import spelling
-from memory_pipeline.text.lang.en.lemmas import (
-    AUXILIARIES,
-    CONNECTIVES,
-    DATE_LEMMAS,
-    FUNCTION_LEMMAS,
-    NUMBER_LEMMAS,
-    OPPOSITES,
-    PAST,
-    PHRASE_OPENERS,
-    SENTENCE_END,
-    WEAK_WORDS,
-    lemma,
-    lemmas,
-    may_be_typo,
-)
-from memory_pipeline.text.lang.en.lexicon import LISTS
+from memory_pipeline.text.compare import spelling, word_differences
+from memory_pipeline.text.compare.word_differences import COPULA, CURRENCIES, SIDES, Lemmas
+from memory_pipeline.text.lang.en.lemmas import DATE_LEMMAS, NUMBER_LEMMAS
 from memory_pipeline.text.parse import dates
 from memory_pipeline.text.parse.lemmatize import lemmatize
 from memory_pipeline.text.parse.tokens import align_rows, tokenize
-
-TextPair = tuple[dict[str, Any], dict[str, Any]]
-"""The aligned columns of two texts."""
-Lemmas = Sequence[str]
-EditOperations = Sequence[tuple[str, int, int, int, int]]
-"""Edit operations as returned by `difflib`."""
 
 REASONS: Final = ("numbers", "dates", "negation", "names", "validity", "words", "spelling")
 """Ways in which two texts can differ, in the order in which they are tested."""
@@ -56,47 +32,14 @@ LETTER: Final = r"[\p{Ll}\p{N},;] [\p{Lu}--I]\b"
 RELATIVE_DATES: Final = r"^(?:last|this|next) |^in [0-9]|^[0-9]+ .* ago$|^(?:yesterday|today|tonight|tomorrow)$|^day "
 """Dates in normal form that mean another day when said on another day."""
 
-_SIDES: Final = ("left", "right")
 FACTS: Final = ("content", "numbers", "dates", "entities", "negated", "valid_from", "valid_until")
 """Columns of a memory that are read."""
 _REPEATED: Final = "repeated"
 _TOLD: Final = "told"
 _COMPARED_COLUMNS: Final = ("numbers", "dates", "names", "content_lemmas", "function_lemmas", "words")
 """Columns whose values are compared between the two sides."""
-_ALIGNED_COLUMNS: Final = (
-    *("content", "lemmas", "lemmas_by_sentence", "only_words", "names", "numbers", "dates"),
-    *("only_content_lemmas", "only_function_lemmas", "only_numbers"),
-)
-_WORD: Final = re.compile(r"[^\W_]+(?:['\u2019.-][^\W_]+)*")
 _MAX_TYPOS: Final = 6
 """Maximum number of unknown words in one text that may all be typos."""
-_WORDS: Final = LISTS.section("merges")
-_QUANTIFIERS: Final = _WORDS.words("quantifiers")
-_BOUND_WORDS: Final = _WORDS.words("bounds")
-"""Connectives that make a limit of the number or date after them."""
-_EVERY: Final = "all"
-"""Lemma of "every" and "each", which with a period give a frequency."""
-_FIXED_CONNECTIVES: Final = (_BOUND_WORDS - {"by", "over"}) | _WORDS.words("fixed")
-"""Connectives that no other connective can replace."""
-_PREPOSITIONS: Final = frozenset(CONNECTIVES.values()) - {"and", "or", "but", "because", "when", "than"}
-_MODAL_MAY: Final = re.compile(r"(?<!as you )\bmay\b(?! \d|,| of\b)")
-"""The auxiliary "may", which turns a fact into a possibility; the month is capitalised or has a day."""
-_SAYING_NOTHING: Final = {*_WORDS.words("saying_nothing"), *AUXILIARIES.values(), SENTENCE_END}
-"""Function lemmas that limit nothing where only one text has them."""
-_COPULA: Final = "be"
-"""Lemma that a clitic may hide ("Ann's here")."""
-_CURRENCIES: Final = _WORDS.words("currencies")
-"""Lemmas of units that are part of numbers in normal form."""
-_PERIODS: Final = _WORDS.words("periods")
-_CONJUNCTIONS: Final = frozenset({"and", "or"})
-_PHRASE_OPENERS: Final = (
-    (frozenset(CONNECTIVES.values()) - {"and", "or", "but", "than"})
-    | WEAK_WORDS
-    | DATE_LEMMAS
-    | NUMBER_LEMMAS
-    | PHRASE_OPENERS
-)
-"""Lemmas that open an adverbial phrase of free position in its sentence."""
 
 
 def disagreements(pairs: pl.DataFrame) -> pl.DataFrame:
@@ -117,13 +60,13 @@ def disagreements(pairs: pl.DataFrame) -> pl.DataFrame:
     Raises:
         ValueError: a column is missing.
     """
-    needed = [*(f"{side}_{name}" for side in _SIDES for name in FACTS), _REPEATED, _TOLD]
+    needed = [*(f"{side}_{name}" for side in SIDES for name in FACTS), _REPEATED, _TOLD]
     if missing := [name for name in needed if name not in pairs.columns]:
         raise ValueError(f"pairs lack column {missing[0]!r}; give the facts of both texts as `enrichment` has them")
     parsed = _parsed_pairs(pairs).with_columns(reason=_reason()).with_columns(detail=_detail())
     worded = (pl.col("left_lemmas") != pl.col("right_lemmas")) & ~pl.col(_TOLD)
     unsettled = parsed.filter(pl.col("reason").is_null() & worded)
-    differences = [_word_difference(row) for row in unsettled.iter_rows(named=True)]
+    differences = [word_differences.difference(row) for row in unsettled.iter_rows(named=True)]
     wordings = unsettled.select("row", words=pl.Series(differences, dtype=pl.String))
     parsed = parsed.join(wordings, on="row", how="left", maintain_order="left")
     reason = pl.when(pl.col("words").is_null()).then("reason").otherwise(pl.lit("words"))
@@ -133,7 +76,9 @@ def disagreements(pairs: pl.DataFrame) -> pl.DataFrame:
     details = reasoned["detail"].clone()
     worded_rows = (reasoned["reason"] == "words").fill_null(value=False).arg_true()
     rows = reasoned[worded_rows].select("left_content", "right_content", "detail").iter_rows()
-    details = details.scatter(worded_rows, pl.Series([_as_written(*row) for row in rows], dtype=pl.String))
+    details = details.scatter(
+        worded_rows, pl.Series([word_differences.as_written(*row) for row in rows], dtype=pl.String)
+    )
     return pairs.with_columns(*_with_spelling(pairs, reasoned["reason"], details))
 
 
@@ -184,14 +129,14 @@ def _absolute_date(text: str, day: date) -> str:
 def _parsed_pairs(pairs: pl.DataFrame) -> pl.DataFrame:
     """Parse both texts of each pair and add what each says without the other (`left_only_`, `right_only_`)."""
     texts = lemmatize(pl.concat([pairs["left_content"], pairs["right_content"]]))
-    sides = [_parsed_side(pairs, texts, side) for side in _SIDES]
+    sides = [_parsed_side(pairs, texts, side) for side in SIDES]
     both = pl.concat([*sides, pairs.select(_REPEATED, _TOLD)], how="horizontal").with_row_index("row")
     both = both.with_columns(
         pl.col(f"{one}_{column}")
         .list.set_difference(f"{other}_{'words' if column == 'names' else column}")
         .list.sort()
         .alias(f"{one}_only_{column}")
-        for one, other in (_SIDES, _SIDES[::-1])
+        for one, other in (SIDES, SIDES[::-1])
         for column in _COMPARED_COLUMNS
     )
     return both.with_columns(dates_differ=_dates_differ(both))
@@ -213,12 +158,12 @@ def _parsed_side(pairs: pl.DataFrame, texts: pl.DataFrame, side: str) -> pl.Data
 
 def _both_differ(column: str) -> pl.Expr:
     """Return whether each side has a value that the other lacks."""
-    return pl.all_horizontal(pl.col(f"{side}_only_{column}").list.len() > 0 for side in _SIDES)
+    return pl.all_horizontal(pl.col(f"{side}_only_{column}").list.len() > 0 for side in SIDES)
 
 
 def _either_adds(column: str) -> pl.Expr:
     """Return whether one side has a value that the other lacks."""
-    return pl.any_horizontal(pl.col(f"{side}_only_{column}").list.len() > 0 for side in _SIDES)
+    return pl.any_horizontal(pl.col(f"{side}_only_{column}").list.len() > 0 for side in SIDES)
 
 
 def _reason() -> pl.Expr:
@@ -232,7 +177,7 @@ def _reason() -> pl.Expr:
     )
     starts_differ = pl.col("left_valid_from") != pl.col("right_valid_from")
     question_differs = pl.any_horizontal(
-        pl.col(f"{one}_asks") & pl.col(f"{other}_states") for one, other in (_SIDES, _SIDES[::-1])
+        pl.col(f"{one}_asks") & pl.col(f"{other}_states") for one, other in (SIDES, SIDES[::-1])
     )
     tests = {
         "numbers": pl.when(_REPEATED).then(_both_differ("numbers")).otherwise(_either_adds("numbers")),
@@ -248,7 +193,7 @@ def _reason() -> pl.Expr:
 
 def _either_adds_nothing() -> pl.Expr:
     """Return whether one side has no content word that the other lacks."""
-    return pl.min_horizontal(pl.col(f"{side}_only_content_lemmas").list.len() for side in _SIDES) == 0
+    return pl.min_horizontal(pl.col(f"{side}_only_content_lemmas").list.len() for side in SIDES) == 0
 
 
 def _unrelated() -> pl.Expr:
@@ -263,7 +208,7 @@ def _unrelated() -> pl.Expr:
     worded_alike = (pl.col("left_lemmas") == pl.col("right_lemmas")) & (pl.col("left_lemmas").list.len() > 0)
     letters = [
         pl.col(f"{side}_content").fill_null("").str.to_lowercase().str.replace_all(r"[^\p{L}\p{N}]", "")
-        for side in _SIDES
+        for side in SIDES
     ]
     written_alike = (letters[0] == letters[1]) & (letters[0] != "")
     same = pl.col("left_content").eq_missing(pl.col("right_content"))
@@ -273,11 +218,11 @@ def _unrelated() -> pl.Expr:
 def _may_agree() -> pl.Expr:
     """Return whether differing words may be typos or other spellings of figures, so that they need a closer look."""
     figure = pl.element().str.contains("^[0-9]") | pl.element().is_in(sorted(DATE_LEMMAS | NUMBER_LEMMAS))
-    initials = [pl.col(f"{side}_only_words").list.eval(pl.element().str.head(1)) for side in _SIDES]
-    figures = [pl.col(f"{side}_only_content_lemmas").list.eval(figure).list.any() for side in _SIDES]
-    few = pl.min_horizontal(pl.col(f"{side}_only_content_lemmas").list.len() for side in _SIDES) <= _MAX_TYPOS
-    written = pl.element().is_in([_COPULA, *sorted(_CURRENCIES)])
-    units = [pl.col(f"{side}_only_content_lemmas").list.eval(written).list.all() for side in _SIDES]
+    initials = [pl.col(f"{side}_only_words").list.eval(pl.element().str.head(1)) for side in SIDES]
+    figures = [pl.col(f"{side}_only_content_lemmas").list.eval(figure).list.any() for side in SIDES]
+    few = pl.min_horizontal(pl.col(f"{side}_only_content_lemmas").list.len() for side in SIDES) <= _MAX_TYPOS
+    written = pl.element().is_in([COPULA, *sorted(CURRENCIES)])
+    units = [pl.col(f"{side}_only_content_lemmas").list.eval(written).list.all() for side in SIDES]
     alike = initials[0].list.set_intersection(initials[1]).list.len() > 0
     return few & (alike | (figures[0] & figures[1]) | (units[0] & units[1]))
 
@@ -286,7 +231,7 @@ def _detail() -> pl.Expr:
     """Return what each side says without the other, for the reasons found by column operations."""
     reason = pl.col("reason")
     sides = []
-    for side in _SIDES:
+    for side in SIDES:
         validity = [
             pl.col(f"{side}_valid_{end}").dt.to_string("%Y-%m-%d %H:%M").fill_null("") for end in ("from", "until")
         ]
@@ -327,206 +272,3 @@ def _same_date(one: str, other: str) -> bool:
     """Return whether two dates in normal form match: --03-12 and 2024-03-12 do, 2024-03 and 2024-03-12 do not."""
     yearless = any(a.startswith("--") and b.endswith(a[1:]) for a, b in ((one, other), (other, one)))
     return one == other or yearless
-
-
-def _word_difference(row: dict[str, Any]) -> str | None:
-    """Return the difference in wording, as "[a] / [b]"; None for two wordings of one fact."""
-    left, right = ({name: row[f"{side}_{name}"] for name in _ALIGNED_COLUMNS} for side in _SIDES)
-    swapped = right["lemmas"] < left["lemmas"]  # an alignment depends on the order of its sides
-    difference = _distinguishing_lemmas((right, left) if swapped else (left, right))
-    return difference and _bracketed(*(difference[::-1] if swapped else difference))
-
-
-def _distinguishing_lemmas(sides: TextPair) -> tuple[Lemmas, Lemmas] | None:
-    """Return the lemmas that distinguish two texts, per side; None if nothing does."""
-    lemmas_of = [side["lemmas"] for side in sides]
-    surplus = [Counter(lemmas_of[0]) - Counter(lemmas_of[1]), Counter(lemmas_of[1]) - Counter(lemmas_of[0])]
-    explained = _equivalent_figures(sides) | _typos(sides, surplus) | {_COPULA}
-    if difference := _differing_limits(*lemmas_of):
-        return difference
-    modals = [["may"] if _MODAL_MAY.search(side["content"] or "") else [] for side in sides]
-    if modals[0] != modals[1]:
-        return modals[0], modals[1]
-    unmatched = [[word for word in side["only_content_lemmas"] if word not in explained] for side in sides]
-    repeated = [[word for word in count if word not in FUNCTION_LEMMAS and word not in explained] for count in surplus]
-    connectives = [side["only_function_lemmas"] for side in sides]
-    limiting = [[word for word in words if word not in _SAYING_NOTHING] for words in connectives]
-    if _has_opposites(*connectives) or any((*unmatched, *limiting)):
-        reported = limiting if any(limiting) else connectives
-        left, right = ([*words, *others] for words, others in zip(unmatched, reported, strict=True))
-        return left, right
-    if any(repeated):
-        return repeated[0], repeated[1]
-    operations = SequenceMatcher(None, lemmas_of[0], lemmas_of[1], autojunk=False).get_opcodes()
-    for tag, i, j, k, m in operations:
-        left, right = (
-            [word for word in words[start:end] if count[word] and word not in explained]
-            for words, count, start, end in zip(lemmas_of, surplus, (i, k), (j, m), strict=True)
-        )
-        if tag == "replace" and _replacement_differs(left, right):
-            return left, right
-    return _reordered(sides, operations)
-
-
-def _differing_limits(one: Lemmas, other: Lemmas) -> tuple[Lemmas, Lemmas] | None:
-    """Return limits ("before 5") that only one of two texts sets on something both name, from all lemmas in order."""
-    limits = _limits(one), _limits(other)
-    left, right = (
-        [" ".join(limit) for limit in sorted(limits_here - limits_there) if limit[1] in other_lemmas]
-        for limits_here, limits_there, other_lemmas in ((*limits, other), (*limits[::-1], one))
-    )
-    return (left, right) if left or right else None
-
-
-def _differing_places(one: Iterable[str], other: Iterable[str]) -> bool:
-    """Return whether the connectives that only one text has, on either side, denote different places or times."""
-    left, right = _PREPOSITIONS.intersection(one), _PREPOSITIONS.intersection(other)
-    return bool(left and right) and not _FIXED_CONNECTIVES.isdisjoint(left | right)
-
-
-def _limits(sequence: Lemmas) -> set[tuple[str, str]]:
-    """Return limits and what they limit: ("before", "5"), ("every", "hour")."""
-    limits = set()
-    for position, word in enumerate(sequence[:-1]):
-        if word in _BOUND_WORDS:
-            first, *rest = sequence[position + 1 : position + 4]
-            limited, *rest = rest if first == "to" and rest else [first, *rest]
-            dated = (
-                limited in DATE_LEMMAS or limited == "noon" or (limited[0].isdigit() and rest[:1] in (["am"], ["pm"]))
-            )
-            figure = limited[0].isdigit() or limited in NUMBER_LEMMAS
-            if limited not in _PERIODS and (dated or (figure and word != "by")):
-                limits.add((word, limited))
-        elif word == _EVERY and (sequence[position + 1][0].isdigit() or sequence[position + 1] in _PERIODS):
-            limits.add((word, sequence[position + 1]))
-    return limits
-
-
-def _bracketed(left: Lemmas, right: Lemmas) -> str:
-    """Return two lists of lemmas as "[a] / [b]"."""
-    return f"[{', '.join(left)}] / [{', '.join(right)}]"
-
-
-def _as_written(left: str, right: str, detail: str) -> str:
-    """Return the detail with each lemma as the text words it; a side without a word of its own becomes "nothing"."""
-    sides = []
-    for text, listed in zip((left, right), detail[1:-1].split("] / [", 1), strict=True):
-        written: dict[str, str] = {}
-        for word in _WORD.findall(text or ""):
-            for lemma_of_word in lemmas(word.lower().replace("\u2019", "'")):
-                written.setdefault(lemma_of_word, word)
-                written.setdefault(lemma_of_word.removesuffix(PAST), word)
-        wording = (written.get(one) or written.get(one.removesuffix(PAST), one) for one in listed.split(", ") if one)
-        sides.append(", ".join(dict.fromkeys(wording)) or "nothing")
-    return "[{}] / [{}]".format(*sides)
-
-
-def _has_opposites(left: Lemmas, right: Lemmas) -> bool:
-    """Return whether a connective of one side excludes one of the other."""
-    return any(frozenset((one, other)) in OPPOSITES for one in left for other in right)
-
-
-def _replacement_differs(left: Lemmas, right: Lemmas) -> bool:
-    """Return whether aligned words that differ, each more frequent on its side, make a difference."""
-    if not left or not right or _has_opposites(left, right):
-        return bool(left and right)
-    if _PREPOSITIONS.issuperset((*left, *right)) and _differing_places(left, right):
-        return True
-    content = [word for word in (*left, *right) if word not in FUNCTION_LEMMAS]
-    is_count = any(word[0].isdigit() or word in NUMBER_LEMMAS or word in _QUANTIFIERS for word in content)
-    return bool(content) and (is_count or ["a"] not in (left, right))
-
-
-def _equivalent_figures(sides: TextPair) -> set[str]:
-    """Return figures that the two texts write differently although their numbers and dates agree."""
-    unmatched = [side["only_content_lemmas"] for side in sides]
-    figures = {
-        word
-        for words, facts in ((NUMBER_LEMMAS, "numbers"), (DATE_LEMMAS, "dates"))
-        if all(side[facts] for side in sides)
-        for word in (*words, *(word for word in unmatched[0] + unmatched[1] if word[0].isdigit()))
-    }
-    if any(side["only_numbers"] for side in sides):
-        return set()
-    return (figures if all(figures.intersection(words) for words in unmatched) else set()) | _CURRENCIES
-
-
-def _typos(sides: TextPair, surplus: Sequence[Counter[str]]) -> set[str]:
-    """Return the lemmas of typos of a word of the other text, or of one word written as two.
-
-    Names excepted; and no typo is known where the texts share no other word that would tell that they are one.
-    """
-    if not {*sides[0]["lemmas"]} & {*sides[1]["lemmas"]} - {*FUNCTION_LEMMAS, SENTENCE_END}:
-        return set()
-    names = {name for side in sides for name in side["names"]}
-    left, right = (
-        [word for word in side["only_words"] if word not in names and count[lemma(word)]]
-        for side, count in zip(sides, surplus, strict=True)
-    )
-    mistyped = {(one, other) for one in left for other in right if may_be_typo(one, other)}
-    joined = {
-        (*pair, whole)
-        for parts, wholes in ((left, right), (right, left))
-        for pair in permutations(parts, 2)
-        for whole in wholes
-        if "".join(pair) == whole
-    }
-    return {lemma(word) for group in mistyped | joined for word in group}
-
-
-def _reordered(sides: TextPair, operations: EditOperations) -> tuple[Lemmas, Lemmas] | None:
-    """Return shared words in another order, unless only sentences, conjuncts or adverbial phrases changed places."""
-    one, other = _shared_in_order(sides, operations)
-    date_parts = {
-        part for side in sides for date in side["dates"] for part in re.findall("[1-9][0-9]*", date)
-    } | DATE_LEMMAS
-    content = [
-        [word for word in order if word not in FUNCTION_LEMMAS and word not in date_parts] for order in (one, other)
-    ]
-    sentences = [sorted(_split_sentences(side["lemmas_by_sentence"])) for side in sides]
-    if content[0] == content[1] or sentences[0] == sentences[1]:
-        return None
-    while one and one[0] == other[0]:
-        one, other = one[1:], other[1:]
-    while one and one[-1] == other[-1]:
-        one, other = one[:-1], other[:-1]
-    rotations = (at for at in range(1, len(one)) if one[at:] + one[:at] == other)
-    if any(one[0] in _PHRASE_OPENERS or one[at] in _PHRASE_OPENERS for at in rotations):
-        return None
-    conjunctions = (at for at, word in enumerate(one) if word in _CONJUNCTIONS)
-    if any([*one[at + 1 :], one[at], *one[:at]] == other for at in conjunctions):
-        return None
-    return one, other
-
-
-def _shared_in_order(sides: TextPair, operations: EditOperations) -> tuple[list[str], list[str]]:
-    """Return both texts reduced to the words they share, each as often as both have it."""
-    spans = [
-        [
-            (side["lemmas"][position], tag == "equal")
-            for tag, *ends in operations
-            for position in range(ends[2 * place], ends[2 * place + 1])
-        ]
-        for place, side in enumerate(sides)
-    ]
-    unmatched = [Counter(word for word, matched in span if not matched) for span in spans]
-    moved = unmatched[0] & unmatched[1]
-    shared: tuple[list[str], list[str]] = ([], [])
-    for order, span in zip(shared, spans, strict=True):
-        remaining = moved.copy()
-        for word, matched in span:
-            if matched or remaining[word]:
-                remaining[word] -= not matched
-                order.append(word)
-    return shared
-
-
-def _split_sentences(words: Lemmas) -> list[tuple[str, ...]]:
-    """Return the sentences of a text, from lemmas with sentence ends."""
-    ends = [at for at, word in enumerate(words) if word == SENTENCE_END]
-    cut = (tuple(words[start + 1 : end]) for start, end in pairwise([-1, *ends, len(words)]))
-    return [
-        tuple(word for word in sentence if word != SENTENCE_END)
-        for sentence in cut
-        if any(word != SENTENCE_END for word in sentence)
-    ]
