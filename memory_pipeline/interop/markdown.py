@@ -26,8 +26,9 @@ from memory_pipeline.interop.dreaming import Place
 from memory_pipeline.interop.exports import folder
 from memory_pipeline.interop.files import Broken, Member, members
 from memory_pipeline.interop.items import Imported, ImportedAs, Item, Noticed, Skipped, raw_bytes, skipped, stable_id
+from memory_pipeline.interop.markdown_blocks import Unit
 from memory_pipeline.interop.markdown_notes import READ_ONLY
-from memory_pipeline.interop.markdown_text import Note, Unit, is_pointer, read, resolved
+from memory_pipeline.interop.markdown_text import Note, is_pointer, read, resolved
 from memory_pipeline.interop.reconciling import fields_now, open_memories
 from memory_pipeline.interop.records import Record, Source
 from memory_pipeline.interop.sampling import Sample

@@ -9,7 +9,8 @@ from dataclasses import replace
 from pathlib import PurePosixPath
 from typing import Final
 
-from memory_pipeline.interop.markdown_text import Note, Unit
+from memory_pipeline.interop.markdown_blocks import Unit
+from memory_pipeline.interop.markdown_text import Note
 
 _WORKSPACE: Final = frozenset({"agents.md", "soul.md"})
 """Files that stand together in a workspace, which is no project."""
