@@ -195,7 +195,7 @@ class Policy(Values):
         description="What judges whether a memory updates, contradicts or repeats an older one: reader (trees over "
         "words and the reader's vectors); llm_model answers the questions of review as well (llm_pairs).",
     )
-    fact_confidence: Share = Field(0.42, description="Minimum confidence for linking an older memory as outdated.")
+    fact_confidence: Share = Field(0.40, description="Minimum confidence for linking an older memory as outdated.")
     repeat_confidence: Share = Field(0.35, description="Minimum confidence for linking two memories of one fact.")
     conflict_confidence: Share = Field(0.30, description="Minimum confidence for linking contradicting memories.")
     close_confidence: Share = Field(0.9, description="Minimum confidence for closing what an update outdates.")
