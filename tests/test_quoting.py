@@ -281,6 +281,12 @@ def test_a_date_or_a_tag_alone_makes_no_quotation(said):
             "I remember that your sister Karin lives in Dresden. The train takes two hours.",
             "The train takes two hours.",
         ),
+        ("I remember that you are allergic to penicillin, and that your sister Karin lives in Dresden.", None),
+        ("I recall you said you are allergic to penicillin and that your sister Karin lives in Dresden.", None),
+        ("You told me that your sister Karin lives in Dresden and you prefer dark mode in every editor.", None),
+        ("I remember that you are allergic to penicillin, and that you play the cello.",) * 2,
+        ("I remember that you are allergic to penicillin, and that your sister Karin left Dresden.",) * 2,
+        ("Omar said Nora told Lea that you are allergic to penicillin.",) * 2,
         ("You told me that you are allergic to latex.",) * 2,
         ("You said that you are no longer allergic to penicillin.",) * 2,
         ("You should tell me if you are allergic to penicillin.",) * 2,
@@ -295,6 +301,12 @@ def test_a_date_or_a_tag_alone_makes_no_quotation(said):
 def test_an_agent_that_quotes_within_a_sentence_tells_nothing_new(turn, left):
     known = sources([*TOLD, "\u6211\u5bf9\u82b1\u751f\u8fc7\u654f\uff0c\u6bcf\u5929\u559d\u8336\u3002"])
     assert own(turn, by_agent=True, known=known)[0] == left
+
+
+def test_what_is_told_together_names_each_memory():
+    told = "I remember that you are allergic to penicillin, and that your sister Karin lives in Dresden."
+    known = sources(TOLD)
+    assert len(own(told, by_agent=True, known=known)[1]) == 2
 
 
 def test_a_passage_names_its_memory():

@@ -129,6 +129,19 @@ def test_values_of_langgraph_keep_their_shape_in_a_database(tmp_path):
 PLACES = ((["a.b", "c"], "dot"), (["x", "", "y"], "no label"), (["L" * 300], "K" * 300), (["users", "ana"], "k/e y"))
 
 
+def test_an_item_of_langgraph_keeps_its_end_without_minutes_to_live(tmp_path):
+    item = {"namespace": ["users", "ana"], "key": "k", "value": {"content": "Ana has a guest pass."}}
+    item |= {"created_at": SAID, "updated_at": SAID, "expires_at": "2027-02-02T11:30:00+00:00"}
+    (tmp_path / "items.json").write_text(json.dumps([item]), "utf-8")
+    file, _ = there_and_back(
+        tmp_path, "langgraph", tmp_path / "items.json", written(langgraph.text), profile="langgraph"
+    )
+    (back,) = json.loads(file.read_text("utf-8"))
+    assert datetime.fromisoformat(back["expires_at"]) == datetime.fromisoformat(item["expires_at"])
+    assert back["value"] == item["value"]
+    assert "ttl_minutes" not in back
+
+
 def test_items_of_langgraph_keep_their_place_and_times(tmp_path):
     times = {"created_at": SAID, "updated_at": "2026-02-02T11:30:00.123456+00:00"}
     lives = {"expires_at": "2027-02-02T11:30:00+00:00", "ttl_minutes": 525600.0}

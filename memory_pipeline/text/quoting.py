@@ -139,6 +139,8 @@ class Found:
     """Whether the line says all of it."""
     labelled: bool = False
     """Whether the line, or the tags around it, also tell its date or id."""
+    others: tuple[str, ...] = ()
+    """The further texts that the line says after this one."""
 
 
 @dataclass
@@ -198,7 +200,31 @@ class Sources:
             for known in map(self._known.__getitem__, self._candidates(words)):
                 if _counts(known, but, by) and _is_edited(piece, words, known, all_of_it=True):
                     return Found(known.name, "", known.by_agent)
+            if all_told := self._all_told(piece, words, but, by):
+                first, *others = all_told
+                by_agent = all(known.by_agent for known in all_told)
+                return Found(first.name, "", by_agent, others=tuple(known.name for known in others))
         return None
+
+    def _all_told(self, piece: Piece, words: list[str], but: str | None, by: datetime | None) -> list[_Known]:
+        """Return the texts that words say one after the other, none if they say anything else.
+
+        Cost: proportional to the words, for only the next `_WRAPPED` joints are tried for each text.
+        """
+        told, begins, joints = list[_Known](), 0, _joints(words)
+        while begins < len(words):
+            ends = [joint for joint in joints if joint > begins][:_WRAPPED]
+            for end in reversed(ends):
+                said = words[begins:end]
+                near = map(self._known.__getitem__, self._candidates(said))
+                known = next((one for one in near if _counts(one, but, by) and _tells(piece, said, one)), None)
+                if known is not None:
+                    told.append(known)
+                    begins = end
+                    break
+            else:
+                return []
+        return told
 
     def _labelled(self, piece: Piece, but: str | None, by: datetime | None) -> Found | None:
         """Return the text that stands in a line with little but its own date or id."""
@@ -261,7 +287,9 @@ def own(read: list[Piece], find: Callable[[Piece], Found | None], *, by_agent: b
     if not any(dropped):
         return None
     both = zip(read, found, dropped, strict=True)
-    quoted = [name for piece, source, gone in both if gone and source for name in piece.shown or (source.name,)]
+    quoted = [
+        name for piece, source, gone in both if gone and source for name in piece.shown or (source.name, *source.others)
+    ]
     kept = [
         (source.rest + "\n" if source and source.rest else "") if gone else piece.raw
         for piece, source, gone in zip(read, found, dropped, strict=True)
@@ -401,17 +429,35 @@ def _after_labels(line: str) -> list[str]:
 def _after_telling(line: str) -> Iterator[list[str]]:
     """Yield the words that follow the first ones of a line, if these can only tell that somebody here said the rest.
 
-    They name one of the two who talk, have one word beside those of grammar, the verb, and deny nothing. A question
-    tells nothing.
+    They name one of the two who talk, have no more words beside those of grammar, the verbs, than persons ("I recall
+    you said"), and deny nothing. A question tells nothing.
     """
     words = [] if line.rstrip(_AFTER_A_MARK).endswith(_ASKS) else _words(line)
     for size in range(2, min(_LEAD, len(words) - _FEWEST) + 1):
         lead = words[:size]
         telling = sum(word not in _GRAMMAR for word in lead)
-        if telling > 1 or any(word in _DENIES for word in lead):
+        persons = sum(PERSONS.get(word) in _TALKING for word in lead)
+        if telling > max(persons, 1) or any(word in _DENIES for word in lead):
             return
         if telling and words[size] in _EMPTY and any(PERSONS.get(word) in _TALKING for word in lead):
             yield words[size:]
+
+
+def told_parts(line: str) -> Iterator[str]:
+    """Yield the parts, cut at words of `_EMPTY`, of what a line tells as said: by them its sources are looked up."""
+    for words in _after_telling(line):
+        yield from (" ".join(words[begins:end]) for begins, end in pairwise([0, *_joints(words)]))
+        return
+
+
+def _joints(words: list[str]) -> list[int]:
+    """Return where a statement may end: before words that an edited quotation may exchange, and at the end."""
+    return [*(index for index, word in enumerate(words) if index and word in _EMPTY), len(words)]
+
+
+def _tells(piece: Piece, words: list[str], known: _Known) -> bool:
+    """Return whether words, perhaps after some that only join them, say all of a known text."""
+    return len(words) >= _FEWEST_KEPT and _is_edited(piece, words, known, all_of_it=True)
 
 
 def _words(text: str) -> list[str]:

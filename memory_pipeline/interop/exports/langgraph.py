@@ -97,7 +97,9 @@ def _items(current: Current) -> Iterator[dict[str, Any]]:
         item = _item(current.profile_id, known, row["content"], made=bool(row["members"]))
         metadata = known.get("metadata", {})
         ttl = metadata.get("ttl_minutes", mapping(metadata.get(PUT)).get("ttl"))
-        lives = {} if ttl is None else {"expires_at": known.get("valid_until"), "ttl_minutes": ttl}
+        came_from_store = not metadata.keys().isdisjoint({"namespace", "ttl_minutes", PUT})
+        lives = {"expires_at": known.get("valid_until"), "ttl_minutes": ttl} if came_from_store else {}
+        lives = {name: value for name, value in lives.items() if value is not None}
         times = {"created_at": known["occurred_at"], "updated_at": row["updated_at"] or known["occurred_at"]}
         yield item | times | lives
 

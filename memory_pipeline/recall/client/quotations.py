@@ -185,7 +185,7 @@ def _add_candidates(sources: quoting.Sources, index: "Index", pieces: Iterable[s
     """Add the memories that lines may quote: those that their marks name, and those that share their rarest words."""
     read = [one for piece in pieces for one in (*piece.words_within, *(piece.as_lines or (piece,)))]
     own_words = [one for piece in read if not piece.frame for one in (piece, *shown_lines.sentences(piece))]
-    lines = dict.fromkeys(one.line for one in own_words if one.line)
+    lines = dict.fromkeys(part for one in own_words if one.line for part in (one.line, *quoting.told_parts(one.line)))
     named = [name for piece in read for name in (piece.named, *piece.shown) if name]
     rows = index.row_ids.rows(named)
     wanted = {int(row) for row in rows if row >= 0} | _sharing_words(index, [*lines])
