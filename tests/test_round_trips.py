@@ -142,6 +142,23 @@ def test_an_item_of_langgraph_keeps_its_end_without_minutes_to_live(tmp_path):
     assert "ttl_minutes" not in back
 
 
+@pytest.mark.parametrize(("days", "stands"), [((1, 1), "Rent is 950."), ((2, 1), "Rent is 900.")])
+def test_an_id_with_two_states_changes_nothing_when_it_is_imported_again(tmp_path, days, stands):
+    texts = ("Rent is 900.", "Rent is 950.")
+    items = [
+        {"namespace": ["u"], "key": "k", "value": {"content": said}, "updated_at": f"2026-01-0{day}T00:00:00+00:00"}
+        | {"created_at": "2026-01-01T00:00:00+00:00"}
+        for said, day in zip(texts, days, strict=True)
+    ]
+    (tmp_path / "items.json").write_text(json.dumps(items), "utf-8")
+    with Lake(tmp_path / "lake") as lake:
+        first, *again = [taken(lake, "langgraph", tmp_path / "items.json") for _ in range(3)]
+        assert [report.accepted for report in again] == [0, 0]
+        assert all("memory u/k," in what for report in (first, *again) for what in report.skipped)
+        assert first.skipped
+        assert held(lake, "langgraph").memories["content"].to_list() == [stands]
+
+
 def test_items_of_langgraph_keep_their_place_and_times(tmp_path):
     times = {"created_at": SAID, "updated_at": "2026-02-02T11:30:00.123456+00:00"}
     lives = {"expires_at": "2027-02-02T11:30:00+00:00", "ttl_minutes": 525600.0}

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any, Final
+from typing import Any, Final, TypeGuard
 
 import polars as pl
 
@@ -67,13 +67,15 @@ class Reconciled:
 def reconcile(ledger: Ledger | None, events: Sequence[Event]) -> Reconciled:
     """Replace the current state of known memories by updates of what changed; other events stay.
 
-    A new memory that its source says was changed after it was made is followed by an update at that instant.
+    A new memory that its source says was changed after it was made is followed by an update at that instant. Of several
+    states with different texts under one id the latest stands, of equally late ones the last; the others are skipped,
+    which names the id.
 
     Cost: an index look-up for each memory that is `Imported` as a state.
     """
     known = _known(ledger, events) if ledger else {}
     result = Reconciled([], [])
-    for event in events:
+    for event in _standing(events, result.skipped):
         if not isinstance(event, Imported) or event.imported_as is ImportedAs.EVENT or event.memory_id is None:
             result.events.append(event)
             _follow(known, event)
@@ -99,6 +101,36 @@ def reconcile(ledger: Ledger | None, events: Sequence[Event]) -> Reconciled:
                 result.known.append(event)
             memory.begun = False
     return result
+
+
+def _standing(events: Sequence[Event], skipped: Counter[str]) -> list[Event]:
+    """Return events without those states of a memory that another one of them, with another text, outdates."""
+    latest = dict[tuple[str, str | None], Imported]()
+    for event in events:
+        if _is_state(event):
+            key = event.profile_id, event.memory_id
+            if key not in latest or _said_at(event) >= _said_at(latest[key]):
+                latest[key] = event
+    kept = list[Event]()
+    for event in events:
+        other = latest[event.profile_id, event.memory_id] if _is_state(event) else event
+        if other is event or _text(other) == _text(event):
+            kept.append(event)
+        else:
+            skipped[f"older states of memory {event.memory_id}, which the source has with different texts"] += 1
+    return kept
+
+
+def _is_state(event: Event) -> TypeGuard[Imported]:
+    return isinstance(event, Imported) and event.imported_as is ImportedAs.STATE and event.memory_id is not None
+
+
+def _said_at(event: Imported) -> datetime:
+    return event.changed_at or event.occurred_at
+
+
+def _text(event: Event) -> str | None:
+    return event.payload.content if isinstance(event.payload, Stored) else None
 
 
 def open_memories(ledger: Ledger | None, profile_id: str, instance_id: str) -> dict[str, dict[str, Any]]:
